@@ -1,0 +1,49 @@
+# `make run` starts everything, `make test` runs the tests, `make check` looks at the code. Each installs what it needs first.
+BIN := .venv/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+
+.PHONY: run test check fmt lock clean
+.DELETE_ON_ERROR:
+
+run: .venv/run.stamp
+	@exec $(BIN)/cairn up
+
+test: .venv/dev.stamp
+	$(BIN)/pytest
+
+check: .venv/dev.stamp
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python tools/check_migrations.py
+	$(BIN)/cairn openapi --check
+	$(BIN)/cairn problems --check
+
+fmt: .venv/dev.stamp
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+# Resolves pyproject.toml again. The versions that a lock already has stay; `rm` a lock first to have newer ones.
+COMPILE = $(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
+	--excludes requirements/excludes.txt --custom-compile-command "make lock" --quiet
+lock: .venv/dev.stamp
+	$(COMPILE) --group build -o requirements.lock
+	$(COMPILE) --group dev -c requirements.lock -o requirements-dev.lock
+
+clean:
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	find app tests tools alembic -name __pycache__ -type d -prune -exec rm -rf {} +
+
+.venv/bin/python:
+	@tools/venv
+
+# The locks hold everything, with hashes: no dependency is looked for, and the package itself is built without asking an index.
+.venv/run.stamp: LOCK = requirements.lock
+.venv/dev.stamp: LOCK = requirements-dev.lock
+.venv/run.stamp: requirements.lock
+.venv/dev.stamp: requirements-dev.lock
+.venv/run.stamp .venv/dev.stamp: pyproject.toml | .venv/bin/python
+	$(PIP) install --quiet --no-deps --require-hashes --only-binary :all: -r $(LOCK)
+	$(PIP) install --quiet --no-deps --no-build-isolation --no-index -e .
+	@touch $@
