@@ -1,0 +1,1 @@
+"""Cairn: memory as a service for AI agents."""

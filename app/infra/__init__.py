@@ -1,0 +1,1 @@
+"""What speaks to machines: databases, caches, vector stores, models, and the embedded servers."""

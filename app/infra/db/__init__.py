@@ -1,0 +1,1 @@
+"""PostgreSQL: the declarations' base, the engine, and the doors to a transaction."""

@@ -1,0 +1,22 @@
+"""What migrations do to every table that holds a user's data. Its meaning never changes: old migrations call it too."""
+
+from alembic.operations import Operations
+
+APP_ROLE = "cairn_app"
+LOG_ROLE = "cairn_log"
+QUEUE_ROLE = "cairn_queue"
+FUNCTION_ROLE = "cairn_commit"
+
+# After a commit a transaction-local setting is '' and not NULL.
+_OWNER = (
+    "usr = nullif(current_setting('app.user_id', true), '')::uuid"
+    " and tenant = nullif(current_setting('app.tenant', true), '')"
+)
+
+
+def protect(op: Operations, table: str, rights: str = "SELECT, INSERT, UPDATE, DELETE") -> None:
+    """Force row-level security on a table and let the app role see and write the rows of the bound user alone."""
+    op.execute(f"ALTER TABLE {table} ENABLE ROW LEVEL SECURITY")
+    op.execute(f"ALTER TABLE {table} FORCE ROW LEVEL SECURITY")
+    op.execute(f"CREATE POLICY owner ON {table} TO {APP_ROLE} USING ({_OWNER}) WITH CHECK ({_OWNER})")
+    op.execute(f"GRANT {rights} ON {table} TO {APP_ROLE}")

@@ -1,0 +1,128 @@
+"""The runner: claims jobs, mints their scope and hands them to their handlers. One of three places that catch everything."""
+
+import asyncio
+import logging
+from collections.abc import Iterable
+from typing import Any
+from uuid import UUID
+
+import procrastinate
+import structlog
+from procrastinate import JobContext, RetryDecision
+from procrastinate.jobs import Job as ClaimedJob
+
+from app.core.errors import AppError
+from app.core.jobs import Handler
+from app.core.scope import Actor, Scope
+
+# A worker that was killed is noticed by its silence; its jobs are taken up again after STALLED_S.
+HEARTBEAT_S = 2.0
+STALLED_S = 8.0
+POLL_S = 1.0
+SHUTDOWN_GRACE_S = 20.0
+ERASURE_SLOTS = 2
+MAX_ATTEMPTS = 8
+FIRST_RETRY_S = 1
+LONGEST_RETRY_S = 300
+# A store that is down isn't the job's fault: such a job waits as long as it takes and is never parked.
+PATIENT_CODES = frozenset({"store_unavailable", "overloaded", "in_progress"})
+GONE_CODES = frozenset({"erasing", "erased"})
+
+log = structlog.get_logger("cairn.queue")
+
+
+class Patience(procrastinate.BaseRetryStrategy):
+    """Tries again later and later, and parks what keeps failing: a parked job has the status `failed`."""
+
+    def get_retry_decision(self, *, exception: BaseException, job: ClaimedJob) -> RetryDecision | None:
+        """Return when to try again, None to park the job."""
+        patient = isinstance(exception, AppError) and exception.code in PATIENT_CODES
+        if job.attempts + 1 >= MAX_ATTEMPTS and not patient:
+            return None
+        wait_s = min(FIRST_RETRY_S * 2 ** min(job.attempts, 16), LONGEST_RETRY_S)
+        # A job that waits holds its user's lane shut for the jobs behind it: it goes on in a lane of its own.
+        return RetryDecision(retry_in={"seconds": wait_s}, lock=f"later:{job.id}")
+
+
+def make_queue(url: str, pool_size: int = 4) -> procrastinate.App:
+    """Return Procrastinate's app on the queue's own role, whose search path is the queue's schema."""
+    connector = procrastinate.PsycopgConnector(conninfo=url, min_size=1, max_size=pool_size, timeout=5)
+    return procrastinate.App(connector=connector)
+
+
+class Runner:
+    """Runs the handlers' jobs until it is told to stop."""
+
+    def __init__(self, queue: procrastinate.App, handlers: Iterable[Handler], concurrency: int = 4) -> None:
+        """Register a task for each handler."""
+        self._queue = queue
+        self._concurrency = concurrency
+        for handler in handlers:
+            self._register(handler)
+        silence_library_logs()
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Work until `stop` is set, then let what runs finish for SHUTDOWN_GRACE_S and give the rest back."""
+        async with self._queue.open_async():
+            tasks = [
+                asyncio.create_task(self._work("user", self._concurrency)),
+                # Erasures have slots of their own, however long the other jobs run.
+                asyncio.create_task(self._work("erase", ERASURE_SLOTS)),
+                asyncio.create_task(self._rescue()),
+            ]
+            stopped = asyncio.create_task(stop.wait())
+            try:
+                await asyncio.wait({*tasks, stopped}, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                for task in (stopped, *tasks):
+                    task.cancel()
+                results = await asyncio.gather(*tasks, return_exceptions=True)
+            for result in results:
+                if isinstance(result, BaseException) and not isinstance(result, asyncio.CancelledError):
+                    raise result
+
+    async def _work(self, lane: str, concurrency: int) -> None:
+        await self._queue.run_worker_async(
+            queues=[lane],
+            concurrency=concurrency,
+            install_signal_handlers=False,
+            fetch_job_polling_interval=POLL_S,
+            shutdown_graceful_timeout=SHUTDOWN_GRACE_S,
+            update_heartbeat_interval=HEARTBEAT_S,
+            stalled_worker_timeout=STALLED_S,
+            delete_jobs="successful",
+        )
+
+    async def _rescue(self) -> None:
+        """Take up again the jobs of workers that fell silent."""
+        manager = self._queue.job_manager
+        while True:
+            await manager.prune_stalled_workers(STALLED_S)
+            for job in await manager.get_stalled_jobs(seconds_since_heartbeat=STALLED_S):
+                log.warning("job_rescued", job_id=job.id, job=job.task_name)
+                await manager.retry_job(job)
+            await asyncio.sleep(HEARTBEAT_S)
+
+    def _register(self, handler: Handler) -> None:
+        @self._queue.task(name=handler.name, pass_context=True, retry=Patience())
+        async def run(context: JobContext, tenant: str, usr: str, **args: Any) -> None:  # Any: Procrastinate's JSON
+            scope = Scope(tenant, UUID(usr), None, Actor.WORKER, request_id=f"job_{context.job.id}")
+            try:
+                await handler.run(scope, args)
+            except AppError as error:
+                if error.code in GONE_CODES:
+                    log.info("job_refused", job=handler.name, usr=usr, code=error.code)
+                    return
+                log.warning("job_failed", job=handler.name, usr=usr, code=error.code, attempts=context.job.attempts)
+                raise
+            except Exception as error:  # the job runner: what a handler raises is logged by its name and tried again
+                log.warning("job_failed", job=handler.name, usr=usr, error=type(error).__name__, attempts=context.job.attempts)
+                raise
+
+
+def silence_library_logs() -> None:
+    """Keep Procrastinate from logging the arguments of jobs."""
+    for name in ("procrastinate", "psycopg"):
+        logging.getLogger(name).setLevel(logging.ERROR)
+
+

@@ -1,0 +1,27 @@
+"""The tables of the sealed index: full segments, and one row for each newer item."""
+
+from sqlalchemy import ARRAY, Boolean, Column, Index, Integer, LargeBinary, PrimaryKeyConstraint, Text, Uuid, text
+
+from app.infra.db.base import owned
+
+segments = owned(
+    "segments",
+    Column("id", Uuid, nullable=False),
+    Column("kind", Text, nullable=False),
+    # Which items are inside, so that one of them can be taken out without opening every segment.
+    Column("item_ids", ARRAY(Uuid), nullable=False),
+    Column("body_sealed", LargeBinary, nullable=False),
+    PrimaryKeyConstraint("usr", "id"),
+)
+
+segment_items = owned(
+    "segment_items",
+    Column("id", Uuid, nullable=False),
+    Column("kind", Text, nullable=False),
+    # Raised when a vector is attached: what a process has decoded is known by id and revision.
+    Column("revision", Integer, nullable=False, server_default="0"),
+    Column("embedded", Boolean, nullable=False),
+    Column("body_sealed", LargeBinary, nullable=False),
+    PrimaryKeyConstraint("usr", "kind", "id"),
+    Index("ix_segment_items_waiting", "usr", "kind", postgresql_where=text("not embedded")),
+)

@@ -1,0 +1,1 @@
+"""What all routes share and no route: identity, problem details, preconditions, idempotency, limits."""
