@@ -1,0 +1,1 @@
+"""Sealing, signing and turning: everything that knows a key, and nothing that stores one."""
