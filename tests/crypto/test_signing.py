@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from app.infra.crypto.signing import Signer, canonical_json, verify
 
 EXACT = st.integers(-(2**53) + 1, 2**53 - 1)
-JSON = st.recursive(
-    st.none() | st.booleans() | EXACT | st.text(), lambda x: st.lists(x) | st.dictionaries(st.text(), x)
-)
-DOCUMENTS = st.dictionaries(st.text(), JSON)
+TEXT = st.text(max_size=8)
+LEAVES = st.none() | st.booleans() | EXACT | TEXT
+JSON = st.recursive(LEAVES, lambda x: st.lists(x, max_size=3) | st.dictionaries(TEXT, x, max_size=3), max_leaves=6)
+DOCUMENTS = st.dictionaries(TEXT, JSON, max_size=3)
 
 
 def test_the_key_of_rfc_8037_is_told_as_its_jwk() -> None:
