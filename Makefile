@@ -16,7 +16,7 @@ check: .venv/dev.stamp
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/python tools/check_migrations.py
+	$(BIN)/pytest -q tests/house/test_migrations.py
 	$(BIN)/cairn openapi --check
 	$(BIN)/cairn problems --check
 
@@ -44,6 +44,7 @@ clean:
 .venv/run.stamp: requirements.lock
 .venv/dev.stamp: requirements-dev.lock
 .venv/run.stamp .venv/dev.stamp: pyproject.toml | .venv/bin/python
-	$(PIP) install --quiet --no-deps --require-hashes --only-binary :all: -r $(LOCK)
-	$(PIP) install --quiet --no-deps --no-build-isolation --no-index -e .
+	@echo "Installing $(LOCK) into .venv: about a minute, once."
+	@$(PIP) install --quiet --no-deps --require-hashes --only-binary :all: -r $(LOCK)
+	@$(PIP) install --quiet --no-deps --no-build-isolation --no-index -e .
 	@touch $@
