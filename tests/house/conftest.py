@@ -4,14 +4,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from alembic import command
-from alembic.config import Config
 
+from app.infra.db import migrations
 from app.infra.embedded.postgres import Durability
 from app.infra.embedded.stack import Server, Stack
-from tests.house.source import ROOT
-
-DATA, KEYS = "alembic", "keys"
 
 
 @pytest.fixture(scope="session")
@@ -24,11 +20,8 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
 
 
 @pytest.fixture(scope="session")
-def histories(stack: Stack) -> dict[str, Config]:
-    """Both histories of migrations, each on its database and at its head."""
-    urls = {DATA: stack.urls.database_owner, KEYS: stack.urls.keys}
-    configs = {name: Config(ROOT / "alembic.ini", ini_section=name) for name in urls}
-    for name, config in configs.items():
-        config.set_main_option("sqlalchemy.url", str(urls[name]))
-        command.upgrade(config, "head")
-    return configs
+def database(stack: Stack) -> str:
+    """The owner's URL of the data's database, at the newest revision."""
+    owner_url, keys_url = str(stack.urls.database_owner), str(stack.urls.keys)
+    migrations.upgrade(owner_url, keys_url)
+    return owner_url

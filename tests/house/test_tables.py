@@ -3,20 +3,21 @@
 import asyncpg
 import pytest
 
-from app.infra.embedded.stack import Stack
 from tests.house.tables import TABLES, OwnedTable, not_claimed_once, unprotected
 
 POLICY = "usr = (current_setting('app.user_id')) AND tenant = current_setting('app.tenant')"
 
 
-@pytest.mark.usefixtures("histories")
-async def test_every_table_with_a_users_data_is_protected(stack: Stack) -> None:
-    tables = await _tables(stack)
+async def test_every_table_with_a_users_data_is_protected(database: str) -> None:
+    connection = await asyncpg.connect(database)
+    try:
+        tables = await _tables(connection)
+    finally:
+        await connection.close()
     assert {"users", "messages", "preferences", "chunks", "audit_log"} <= {table.name for table in tables}
     assert list(unprotected(tables)) == []
 
 
-@pytest.mark.usefixtures("histories")
 @pytest.mark.parametrize(
     "harm",
     [
@@ -28,17 +29,18 @@ async def test_every_table_with_a_users_data_is_protected(stack: Stack) -> None:
         "CREATE POLICY wide ON users FOR SELECT USING (usr = nullif(current_setting('app.user_id'), '')::uuid)",
     ],
 )
-async def test_a_table_that_is_less_protected_is_found(stack: Stack, harm: str) -> None:
-    connection = await asyncpg.connect(stack.urls.database_owner)
+async def test_a_table_that_is_less_protected_is_found(database: str, harm: str) -> None:
+    connection = await asyncpg.connect(database)
     transaction = connection.transaction()
     await transaction.start()
     try:
+        before = {*unprotected(await _tables(connection))}
         await connection.execute(harm)
-        tables = [OwnedTable(*row) for row in await connection.fetch(TABLES)]
+        after = {*unprotected(await _tables(connection))}
     finally:
         await transaction.rollback()
         await connection.close()
-    assert list(unprotected(tables))
+    assert after - before
 
 
 @pytest.mark.parametrize(
@@ -50,9 +52,5 @@ def test_a_wrong_claim_is_found(claims: list[str]) -> None:
     assert list(not_claimed_once([OwnedTable("messages", True, True, (POLICY,))], claims))
 
 
-async def _tables(stack: Stack) -> list[OwnedTable]:
-    connection = await asyncpg.connect(stack.urls.database_owner)
-    try:
-        return [OwnedTable(*row) for row in await connection.fetch(TABLES)]
-    finally:
-        await connection.close()
+async def _tables(connection: "asyncpg.Connection[asyncpg.Record]") -> list[OwnedTable]:
+    return [OwnedTable(*row) for row in await connection.fetch(TABLES)]
