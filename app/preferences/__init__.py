@@ -1,0 +1,1 @@
+"""Preferences: what the user wants, by key, in versions that say who stated what and when."""

@@ -1,0 +1,178 @@
+"""HTTP for preferences."""
+
+from collections.abc import Sequence
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Path, Query, Request, Response
+
+from app.core.idempotency import Answer
+from app.core.ids import parse
+from app.core.scope import Scope
+from app.core.versions import Precondition, etag
+from app.preferences.model import KEY_PATTERN, Moment, Preference, Written
+from app.preferences.schemas import (
+    BatchAnswer,
+    BatchRequest,
+    HistoryAnswer,
+    InForceAnswer,
+    PreferenceAnswer,
+    RollbackRequest,
+    StatementRequest,
+    batch_answer,
+    history_answer,
+    in_force_answer,
+    preference_answer,
+    statement,
+)
+from app.preferences.service import Preferences
+from app.web import wire
+from app.web.auth import allow
+from app.web.idempotency import attempted, rendered, respond
+from app.web.paging import Paging, next_cursor, page_of
+from app.web.preconditions import conditional, not_modified
+from app.web.problems import problems
+from app.web.provide import provided
+
+router = APIRouter(prefix="/v1/preferences", tags=["preferences"])
+
+Reader = Annotated[Scope, Depends(allow("preferences:read"))]
+Writer = Annotated[Scope, Depends(allow("preferences:write"))]
+# Says that a person has said it: an agent that only guesses has no such token.
+Speaker = Annotated[Scope, Depends(allow("preferences:explicit"))]
+Service = Annotated[Preferences, Depends(provided(Preferences))]
+If = Annotated[Precondition, Depends(conditional)]
+Page = Annotated[Paging, Depends(page_of)]
+Key = Annotated[str, Path(pattern=KEY_PATTERN)]
+AgentId = Annotated[str | None, Query(description="Names the value for one agent, which must be the token's own.")]
+SnapshotId = Annotated[str | None, Query(description="What was in force at a snapshot that a read has given.")]
+AsOf = Annotated[wire.Moment | None, Query(description="What was in force at a time.")]
+
+CONDITIONAL = problems("not_found", "stale_version", "exists", "precondition_required")
+
+
+@router.get("", responses=problems("not_found"))
+async def list_in_force(
+    caller: Reader,
+    preferences: Service,
+    paging: Page,
+    agent_id: AgentId = None,
+    as_of: AsOf = None,
+    snapshot: SnapshotId = None,
+) -> InForceAnswer:
+    """List the preferences in force for the token's agent; its own value of a key goes before the general one."""
+    after = parse("prf", str(paging.after["id"])) if paging.after else None
+    found = await preferences.in_force(caller, agent_id, Moment(snapshot, as_of), after, paging.limit)
+    following = next_cursor({"id": preference_answer(found.items[-1]).id}) if found.more else None
+    return in_force_answer(found, following)
+
+
+@router.get("/{key}", response_model=PreferenceAnswer, responses=problems("not_found"))
+async def read(
+    request: Request,
+    key: Key,
+    caller: Reader,
+    preferences: Service,
+    agent_id: AgentId = None,
+) -> Response:
+    """Read the value of a key: the general one, or the one for the named agent."""
+    preference = await preferences.read(caller, key, agent_id)
+    if not_modified(request, preference.version.number):
+        return Response(status_code=304, headers={"ETag": etag(preference.version.number)})
+    return respond(_shown(preference))
+
+
+@router.put(
+    "/{key}",
+    response_model=PreferenceAnswer,
+    responses={201: {"model": PreferenceAnswer}, **CONDITIONAL, **problems("quota_exceeded")},
+)
+async def state(
+    request: Request,
+    key: Key,
+    body: StatementRequest,
+    caller: Speaker,
+    preferences: Service,
+    precondition: If,
+    agent_id: AgentId = None,
+) -> Response:
+    """Write what the user says about a key."""
+    attempt = await attempted(request, _shown_written)
+    written = await preferences.state(caller, statement(key, body), agent_id, precondition, attempt)
+    return respond(_shown_written(written))
+
+
+@router.put("", response_model=BatchAnswer, responses=problems("not_found", "stale_version", "quota_exceeded"))
+async def state_all(
+    request: Request,
+    body: BatchRequest,
+    caller: Speaker,
+    preferences: Service,
+    agent_id: AgentId = None,
+) -> Response:
+    """Write what the user says about several keys: all of it, or nothing where one of the versions is stale."""
+    attempt = await attempted(request, _shown_all)
+    statements = [(statement(item.key, item), item.version) for item in body.items]
+    return respond(_shown_all(await preferences.state_all(caller, statements, agent_id, attempt)))
+
+
+@router.delete("/{key}", response_model=PreferenceAnswer, responses=CONDITIONAL)
+async def delete(
+    request: Request,
+    key: Key,
+    caller: Writer,
+    preferences: Service,
+    precondition: If,
+    agent_id: AgentId = None,
+) -> Response:
+    """Take the value out of every version. A stub is left, whose version a later write may build on."""
+    attempt = await attempted(request, _shown)
+    return respond(_shown(await preferences.delete(caller, key, agent_id, precondition, attempt)))
+
+
+@router.get("/{key}/history", responses=problems("not_found"))
+async def history(
+    key: Key,
+    caller: Reader,
+    preferences: Service,
+    paging: Page,
+    agent_id: AgentId = None,
+) -> HistoryAnswer:
+    """List every version of a key, newest first, with who wrote it, when and why."""
+    before = int(paging.after["version"]) if paging.after else None
+    found = await preferences.history(caller, key, agent_id, before, paging.limit)
+    following = next_cursor({"version": found.items[-1].number}) if found.more else None
+    return history_answer(found, following)
+
+
+@router.post(
+    "/{key}/rollback",
+    response_model=PreferenceAnswer,
+    responses={**CONDITIONAL, **problems("conflict")},
+)
+async def roll_back(
+    request: Request,
+    key: Key,
+    body: RollbackRequest,
+    caller: Speaker,
+    preferences: Service,
+    precondition: If,
+    agent_id: AgentId = None,
+) -> Response:
+    """Write a new version that says what an earlier one said."""
+    attempt = await attempted(request, _shown)
+    back = await preferences.roll_back(caller, key, agent_id, body.to_version, precondition, attempt)
+    return respond(_shown(back))
+
+
+def _shown(preference: Preference) -> Answer:
+    return rendered(preference_answer(preference), version=preference.version.number)
+
+
+def _shown_all(written: Sequence[Preference]) -> Answer:
+    return rendered(batch_answer(written))
+
+
+def _shown_written(written: Written) -> Answer:
+    preference = written.preference
+    status = 201 if written.created else 200
+    return rendered(preference_answer(preference), status, version=preference.version.number)

@@ -1,0 +1,204 @@
+"""Preferences on the wire."""
+
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, Field, JsonValue
+
+from app.core.ids import parse, show
+from app.preferences.model import (
+    KEY_PATTERN,
+    MAX_BATCH_ITEMS,
+    MAX_REASON_CHARS,
+    MAX_VERSION,
+    Evidence,
+    EvidenceKind,
+    History,
+    InForce,
+    Preference,
+    Statement,
+    Version,
+)
+from app.web.wire import Answer, Json, Moment, Request, wrong
+
+_EVIDENCE_PREFIXES = {EvidenceKind.MESSAGE: "msg", EvidenceKind.DOCUMENT: "doc"}
+
+Key = Annotated[str, Field(pattern=KEY_PATTERN)]
+Reason = Annotated[str, Field(min_length=1, max_length=MAX_REASON_CHARS)]
+
+
+class EvidenceRequest(Request):
+    """The message or document that the value comes from."""
+
+    kind: Literal["message", "document"]
+    id: Annotated[str, Field(pattern=r"^(msg|doc)_[0-9a-f]{32}$")]
+
+
+def _of_its_kind(evidence: EvidenceRequest) -> EvidenceRequest:
+    if not evidence.id.startswith(_EVIDENCE_PREFIXES[EvidenceKind(evidence.kind)]):
+        raise wrong("must have the id of a message or a document, whichever its kind is")
+    return evidence
+
+
+CheckedEvidence = Annotated[EvidenceRequest, AfterValidator(_of_its_kind)]
+
+
+class StatementRequest(Request):
+    """What the user says about a key."""
+
+    value: Json
+    evidence: CheckedEvidence | None = None
+    reason: Reason | None = None
+
+
+class ItemRequest(StatementRequest):
+    """What the user says about one of several keys, after `version`; null where the key must have no value yet."""
+
+    key: Key
+    version: Annotated[int, Field(ge=0, le=MAX_VERSION, strict=True)] | None
+
+
+def _of_different_keys(items: list[ItemRequest]) -> list[ItemRequest]:
+    if len({item.key for item in items}) < len(items):
+        raise wrong("must name each key once")
+    return items
+
+
+class BatchRequest(Request):
+    """What the user says about several keys: all of it is written, or nothing."""
+
+    items: Annotated[
+        list[ItemRequest],
+        Field(min_length=1, max_length=MAX_BATCH_ITEMS),
+        AfterValidator(_of_different_keys),
+    ]
+
+
+class RollbackRequest(Request):
+    """Which earlier version to say again."""
+
+    to_version: Annotated[int, Field(ge=1, le=MAX_VERSION, strict=True)]
+
+
+class EvidenceAnswer(Answer):
+    """The message or document that a value comes from."""
+
+    kind: str
+    id: str
+
+
+class ContentAnswer(Answer):
+    """What one version says. `state` tells why there is no value: it was `erased`, or this version is its deletion."""
+
+    version: int
+    state: str = Field(examples=["kept", "erased", "deleted"])
+    value: JsonValue
+    trust: str = Field(examples=["explicit", "operator", "imported", "inferred"])
+    source: str = Field(examples=["statement", "rollback", "deletion"])
+    confidence: float | None
+    evidence: EvidenceAnswer | None
+    reason: str | None
+
+
+class PreferenceAnswer(ContentAnswer):
+    """A preference. `agent_id` is null where it holds for every agent."""
+
+    id: str
+    key: str
+    agent_id: str | None
+    created_at: Moment
+    updated_at: Moment
+
+
+class VersionAnswer(ContentAnswer):
+    """A version: what it says, and who wrote it, through which agent and when."""
+
+    written_at: Moment
+    written_by: str = Field(examples=["user", "operator", "worker"])
+    written_through: str | None
+
+
+class InForceAnswer(Answer):
+    """Preferences in force, and the snapshot that answers the same again."""
+
+    items: list[PreferenceAnswer]
+    next_cursor: str | None
+    snapshot: str
+
+
+class BatchAnswer(Answer):
+    """The preferences that were written, in the order that they were sent in."""
+
+    items: list[PreferenceAnswer]
+
+
+class HistoryAnswer(Answer):
+    """Versions of a preference, newest first."""
+
+    items: list[VersionAnswer]
+    next_cursor: str | None
+    snapshot: str
+
+
+def statement(key: str, body: StatementRequest) -> Statement:
+    """Return what a body says about a key."""
+    evidence = None
+    if body.evidence is not None:
+        kind = EvidenceKind(body.evidence.kind)
+        evidence = Evidence(kind, parse(_EVIDENCE_PREFIXES[kind], body.evidence.id))
+    return Statement(key, body.value, evidence, body.reason)
+
+
+def preference_answer(preference: Preference) -> PreferenceAnswer:
+    """Show a preference."""
+    return PreferenceAnswer(
+        **_content(preference.version),
+        id=show("prf", preference.id),
+        key=preference.key,
+        agent_id=preference.agent,
+        created_at=preference.created_at,
+        updated_at=preference.version.written_at,
+    )
+
+
+def batch_answer(written: Sequence[Preference]) -> BatchAnswer:
+    """Show the preferences that one batch wrote."""
+    return BatchAnswer(items=[preference_answer(preference) for preference in written])
+
+
+def in_force_answer(found: InForce, next_cursor: str | None) -> InForceAnswer:
+    """Show what is in force."""
+    items = [preference_answer(preference) for preference in found.items]
+    return InForceAnswer(items=items, next_cursor=next_cursor, snapshot=found.snapshot)
+
+
+def history_answer(history: History, next_cursor: str | None) -> HistoryAnswer:
+    """Show the versions of a preference."""
+    items = [
+        VersionAnswer(
+            **_content(version),
+            written_at=version.written_at,
+            written_by=version.written_by.value,
+            written_through=version.written_through,
+        )
+        for version in history.items
+    ]
+    return HistoryAnswer(items=items, next_cursor=next_cursor, snapshot=history.snapshot)
+
+
+def _content(version: Version) -> dict[str, Any]:  # Any: the fields of ContentAnswer, each of its own type
+    content = version.content
+    evidence = None
+    if content.evidence is not None:
+        shown = show(_EVIDENCE_PREFIXES[content.evidence.kind], content.evidence.id)
+        evidence = EvidenceAnswer(kind=content.evidence.kind.value, id=shown)
+    return {
+        "version": version.number,
+        "state": content.state.value,
+        "value": content.value,
+        "trust": content.trust.value,
+        "source": content.source.value,
+        "confidence": content.confidence,
+        "evidence": evidence,
+        "reason": content.reason,
+    }

@@ -1,0 +1,263 @@
+"""What is done with preferences. Each method is one transaction; every write is conditional on a version."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from app.core.audit import AuditEntry
+from app.core.errors import AppError, FieldError, invalid
+from app.core.idempotency import Attempt
+from app.core.ids import uuid7
+from app.core.scope import Scope
+from app.core.versions import Absent, Exactly, Precondition
+from app.infra.db.snapshots import read_snapshot, show_snapshot
+from app.infra.db.transaction import Database, Transaction
+from app.preferences import store
+from app.preferences.model import (
+    DELETION,
+    MAX_PREFERENCES,
+    Content,
+    History,
+    InForce,
+    Moment,
+    Preference,
+    Statement,
+    Written,
+    base_of,
+    not_there,
+    restored,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A version that is due: of which preference, after which version (None: the first), and what it says."""
+
+    id: UUID
+    key: str
+    base: int | None
+    content: Content
+
+
+class Preferences:
+    """The preferences of users."""
+
+    def __init__(self, db: Database) -> None:
+        """Take the doors to the database."""
+        self._db = db
+
+    async def in_force(
+        self,
+        scope: Scope,
+        agent: str | None,
+        moment: Moment,
+        after: UUID | None,
+        limit: int,
+    ) -> InForce:
+        """Return what is in force for the caller's agent: its own value of a key goes before the general one.
+
+        Raises `not_found` for another agent, `invalid` for a snapshot that the user was never given.
+        """
+        _require_own(scope, agent)
+        async with self._db.read(scope) as tx:
+            number = await _number(tx, moment)
+            if number is None:
+                number = await tx.change_number()
+                items = await store.in_force(tx, scope.agent, after, limit + 1)
+            else:
+                items = await store.in_force_at(tx, number, scope.agent, after, limit + 1)
+            tx.saw(AuditEntry("list", "preference"))
+            return InForce(items[:limit], show_snapshot(tx.box, number), more=len(items) > limit)
+
+    async def read(self, scope: Scope, key: str, agent: str | None) -> Preference:
+        """Return the current value of a key: the general one, or the one for the named agent. Raises `not_found`."""
+        _require_own(scope, agent)
+        async with self._db.read(scope) as tx:
+            preference = await store.find(tx, key, agent)
+            if preference is None or preference.is_deleted:
+                raise not_there(preference)
+            tx.saw(AuditEntry("read", "preference", preference.id))
+            return preference
+
+    async def history(self, scope: Scope, key: str, agent: str | None, before: int | None, limit: int) -> History:
+        """Return the versions of a key, newest first, older than version `before` where given. Raises `not_found`."""
+        _require_own(scope, agent)
+        async with self._db.read(scope) as tx:
+            preference = await store.find(tx, key, agent)
+            if preference is None:
+                raise AppError("not_found")
+            versions = await store.page_versions(tx, preference.id, before, limit + 1)
+            tx.saw(AuditEntry("read_history", "preference", preference.id))
+            snapshot = show_snapshot(tx.box, await tx.change_number())
+            return History(versions[:limit], snapshot, more=len(versions) > limit)
+
+    async def state(
+        self,
+        scope: Scope,
+        statement: Statement,
+        agent: str | None,
+        precondition: Precondition,
+        attempt: Attempt | None,
+    ) -> Written:
+        """Write what the user says about a key. Raises `stale_version` or `exists` where the precondition fails."""
+        _require_own(scope, agent)
+        async with self._db.write(scope, attempt) as tx:
+            current = await store.find(tx, statement.key, agent)
+            base = base_of(precondition, current)
+            change = Change(current.id if current else uuid7(), statement.key, base, statement.content())
+            preference = await _write(tx, change, agent, precondition, "state")
+            written = Written(preference, created=current is None or current.is_deleted)
+            await tx.answer(written)
+        return written
+
+    async def state_all(
+        self,
+        scope: Scope,
+        statements: Sequence[tuple[Statement, int | None]],
+        agent: str | None,
+        attempt: Attempt | None,
+    ) -> Sequence[Preference]:
+        """Write what the user says about many keys, each after its version (None: it must not be there), or nothing.
+
+        Raises `stale_version`, naming every item whose version isn't the current one.
+        """
+        _require_own(scope, agent)
+        async with self._db.write(scope, attempt) as tx:
+            found = await store.find_each(tx, [statement.key for statement, _ in statements], agent)
+            changes = _changes(statements, found)
+            entries = [AuditEntry("state", "preference", change.id) for change in changes]
+            number = await tx.next_change(entries[0])
+            await _require_room(tx, sum(change.base is None for change in changes))
+            written: list[Preference] = []
+            for place, (change, entry) in enumerate(zip(changes, entries, strict=True)):
+                preference = await _apply(tx, change, agent, number, entry)
+                if preference is None:  # another writer was first, after the versions were read above
+                    raise _stale_items([(place, await store.find(tx, change.key, agent))])
+                written.append(preference)
+            await tx.answer(written)
+        return written
+
+    async def delete(
+        self,
+        scope: Scope,
+        key: str,
+        agent: str | None,
+        precondition: Precondition,
+        attempt: Attempt | None,
+    ) -> Preference:
+        """Take the value out of every version; return the stub that is left. Raises `not_found`, `stale_version`."""
+        _require_own(scope, agent)
+        async with self._db.write(scope, attempt) as tx:
+            current = await store.find(tx, key, agent)
+            if current is None or current.is_deleted:
+                raise not_there(current)
+            change = Change(current.id, key, base_of(precondition, current), DELETION)
+            stub = await _write(tx, change, agent, precondition, "delete")
+            await store.erase_values(tx, stub.id, stub.version.number, AuditEntry("delete", "preference", stub.id))
+            await tx.answer(stub)
+        return stub
+
+    async def roll_back(
+        self,
+        scope: Scope,
+        key: str,
+        agent: str | None,
+        to_version: int,
+        precondition: Precondition,
+        attempt: Attempt | None,
+    ) -> Preference:
+        """Write a new version that says what an earlier one said.
+
+        Raises `not_found`, `stale_version`, `invalid` where there is no such version, `conflict` where it is erased.
+        """
+        _require_own(scope, agent)
+        async with self._db.write(scope, attempt) as tx:
+            current = await store.find(tx, key, agent)
+            if current is None:
+                raise AppError("not_found")
+            base = base_of(precondition, current)
+            earlier = await store.find_version(tx, current.id, to_version)
+            if earlier is None:
+                raise invalid("to_version", "there is no such version")
+            change = Change(current.id, key, base, restored(earlier.content))
+            preference = await _write(tx, change, agent, precondition, "roll_back")
+            await tx.answer(preference)
+        return preference
+
+
+async def _write(
+    tx: Transaction,
+    change: Change,
+    agent: str | None,
+    precondition: Precondition,
+    verb: str,
+) -> Preference:
+    """Write one version. What was read before may be old by now: the statement's own condition decides."""
+    entry = AuditEntry(verb, "preference", change.id)
+    number = await tx.next_change(entry)
+    if change.base is None:
+        await _require_room(tx, 1)
+    preference = await _apply(tx, change, agent, number, entry)
+    if preference is None:
+        base_of(precondition, await store.find(tx, change.key, agent))
+        raise AppError("conflict", "it was changed at the same time")
+    return preference
+
+
+async def _apply(
+    tx: Transaction,
+    change: Change,
+    agent: str | None,
+    number: int,
+    entry: AuditEntry,
+) -> Preference | None:
+    if change.base is None:
+        return await store.create(tx, change.id, change.key, agent, change.content, number, entry)
+    return await store.replace(tx, change.id, change.base, change.content, number, entry)
+
+
+async def _require_room(tx: Transaction, created: int) -> None:
+    if created and await store.count(tx) + created > MAX_PREFERENCES:
+        raise AppError("quota_exceeded", f"at most {MAX_PREFERENCES} preferences")
+
+
+async def _number(tx: Transaction, moment: Moment) -> int | None:
+    """Return the number of the change that a read looks at, None for now."""
+    if moment.snapshot is not None:
+        return read_snapshot(tx.box, moment.snapshot)
+    if moment.as_of is not None:
+        return await store.number_as_of(tx, moment.as_of)
+    return None
+
+
+def _changes(
+    statements: Sequence[tuple[Statement, int | None]],
+    found: dict[str, Preference],
+) -> Sequence[Change]:
+    refused: list[tuple[int, Preference | None]] = []
+    changes: list[Change] = []
+    for place, (statement, version) in enumerate(statements):
+        current = found.get(statement.key)
+        try:
+            base = base_of(Absent() if version is None else Exactly(frozenset({version})), current)
+        except AppError:
+            refused.append((place, current))
+            continue
+        changes.append(Change(current.id if current else uuid7(), statement.key, base, statement.content()))
+    if refused:
+        raise _stale_items(refused)
+    return changes
+
+
+def _stale_items(refused: Sequence[tuple[int, Preference | None]]) -> AppError:
+    errors = tuple(
+        FieldError(f"items[{place}].version", f"the current version is {current.version.number if current else 0}")
+        for place, current in refused
+    )
+    return AppError("stale_version", "nothing was written", errors=errors)
+
+
+def _require_own(scope: Scope, agent: str | None) -> None:
+    """Raise `not_found` for a value that belongs to another agent than the caller's."""
+    if agent is not None and agent != scope.agent:
+        raise AppError("not_found")

@@ -1,0 +1,54 @@
+"""What preferences give to a prompt: one line for each that is in force, as constraints."""
+
+import json
+from collections.abc import Sequence
+
+from app.core.ids import show
+from app.core.memory import Candidate, Question, Tier
+from app.core.scope import Scope
+from app.infra.db.transaction import Database
+from app.preferences import store
+from app.preferences.model import MAX_PREFERENCES, Preference, State, Trust
+
+KIND = "preferences"
+
+# How the context says it is known.
+_SAID = {Trust.EXPLICIT: "stated", Trust.OPERATOR: "stated", Trust.IMPORTED: "imported", Trust.INFERRED: "inferred"}
+
+
+class PreferenceSource:
+    """Gives the preferences that are in force for the caller's agent. A Source of app.core.memory."""
+
+    kinds = frozenset({KIND})
+
+    def __init__(self, db: Database) -> None:
+        """Take the doors to the database."""
+        self._db = db
+
+    async def gather(self, scope: Scope, question: Question) -> Sequence[Candidate]:
+        """Return all of them, by key. One whose value was erased since the snapshot isn't among them."""
+        if not self.kinds & question.include:
+            return []
+        async with self._db.read(scope) as tx:
+            if question.snapshot is None:
+                found = await store.in_force(tx, scope.agent, None, MAX_PREFERENCES)
+            else:
+                found = await store.in_force_at(tx, question.snapshot, scope.agent, None, MAX_PREFERENCES)
+        kept = [preference for preference in found if preference.version.content.state is State.KEPT]
+        kept.sort(key=lambda preference: preference.key)
+        return [_candidate(preference, order) for order, preference in enumerate(kept)]
+
+
+def _candidate(preference: Preference, order: int) -> Candidate:
+    version = preference.version
+    value = json.dumps(version.content.value, ensure_ascii=False)
+    return Candidate(
+        kind=KIND,
+        id=show("prf", preference.id),
+        version=version.number,
+        text=f"{preference.key}: {value}",
+        tier=Tier.CONSTRAINTS,
+        origin=_SAID[version.content.trust],
+        created_at=version.written_at,
+        order=order,
+    )

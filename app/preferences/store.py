@@ -1,0 +1,252 @@
+"""Preferences in Postgres. Each function is one statement; what a caller wrote is sealed on its way in."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import Row, Select, Update, func, insert, literal, select, true, update
+from sqlalchemy.dialects.postgresql import Insert
+from sqlalchemy.dialects.postgresql import insert as upsert
+
+from app.core.audit import AuditEntry
+from app.core.scope import Actor
+from app.infra.crypto.box import Box, Place, row_key
+from app.infra.db.transaction import Transaction
+from app.preferences.model import Content, Evidence, EvidenceKind, Origin, Preference, State, Trust, Version
+from app.preferences.tables import VERSION_COLUMNS, preference_versions, preferences
+
+_HEAD = (
+    preferences.c.id,
+    preferences.c.key_sealed,
+    preferences.c.agent,
+    preferences.c.created_at,
+)
+_CURRENT = tuple(preferences.c[name] for name in VERSION_COLUMNS)
+_VERSION = tuple(preference_versions.c[name] for name in VERSION_COLUMNS)
+
+
+def _key_tag(box: Box, key: str) -> bytes:
+    return box.tag("preference-key", key)
+
+
+async def find(tx: Transaction, key: str, agent: str | None) -> Preference | None:
+    """Return one preference as it is now, a stub too; None where there never was one."""
+    found = await find_each(tx, [key], agent)
+    return found.get(key)
+
+
+async def find_each(tx: Transaction, keys: Sequence[str], agent: str | None) -> dict[str, Preference]:
+    """Return those of the keys' preferences that there are, stubs too."""
+    tags = [_key_tag(tx.box, key) for key in keys]
+    asked = (
+        select(*_HEAD, *_CURRENT).filter_by(usr=tx.scope.usr, agent=agent or "").where(preferences.c.key_tag.in_(tags))
+    )
+    found = [_read(row, tx.box) for row in await tx.rows(asked)]
+    return {preference.key: preference for preference in found}
+
+
+async def in_force(tx: Transaction, agent: str | None, after: UUID | None, limit: int) -> Sequence[Preference]:
+    """Return the preferences in force now: an agent's own value goes before the general one."""
+    chosen = (
+        select(*_HEAD, *_CURRENT)
+        .distinct(preferences.c.key_tag)
+        .where(preferences.c.usr == tx.scope.usr, preferences.c.agent.in_(["", agent or ""]))
+        .where(preferences.c.state == State.KEPT)
+        .order_by(preferences.c.key_tag, preferences.c.agent.desc())
+    )
+    return [_read(row, tx.box) for row in await tx.rows(_paged(chosen, after, limit))]
+
+
+async def in_force_at(
+    tx: Transaction,
+    number: int,
+    agent: str | None,
+    after: UUID | None,
+    limit: int,
+) -> Sequence[Preference]:
+    """Return the preferences that were in force after the user's change of that number; erased ones show as such."""
+    then = (
+        select(*_VERSION)
+        .where(preference_versions.c.usr == preferences.c.usr, preference_versions.c.preference_id == preferences.c.id)
+        .where(preference_versions.c.change_number <= number)
+        .order_by(preference_versions.c.version.desc())
+        .limit(1)
+        .lateral("then")
+    )
+    chosen = (
+        select(*_HEAD, *(then.c[name] for name in VERSION_COLUMNS))
+        .join_from(preferences, then, true())
+        .distinct(preferences.c.key_tag)
+        .where(preferences.c.usr == tx.scope.usr, preferences.c.agent.in_(["", agent or ""]))
+        .where(then.c.state != State.DELETED)
+        .order_by(preferences.c.key_tag, preferences.c.agent.desc())
+    )
+    return [_read(row, tx.box) for row in await tx.rows(_paged(chosen, after, limit))]
+
+
+async def number_as_of(tx: Transaction, moment: datetime) -> int:
+    """Return the number of the last change of preferences that was made up to a moment; 0 before the first."""
+    last = select(func.coalesce(func.max(preference_versions.c.change_number), 0)).where(
+        preference_versions.c.usr == tx.scope.usr,
+        preference_versions.c.written_at <= moment,
+    )
+    number: int = await tx.scalar(last)
+    return number
+
+
+async def count(tx: Transaction) -> int:
+    """Return how many preferences the user has, stubs and those of all agents included."""
+    number: int = await tx.scalar(select(func.count()).select_from(preferences).filter_by(usr=tx.scope.usr))
+    return number
+
+
+async def page_versions(tx: Transaction, preference_id: UUID, before: int | None, limit: int) -> Sequence[Version]:
+    """Return versions of a preference, newest first, older than `before` where given."""
+    asked = select(*_VERSION).filter_by(usr=tx.scope.usr, preference_id=preference_id)
+    if before is not None:
+        asked = asked.where(preference_versions.c.version < before)
+    rows = await tx.rows(asked.order_by(preference_versions.c.version.desc()).limit(limit))
+    return [_read_version(row, tx.box, preference_id) for row in rows]
+
+
+async def find_version(tx: Transaction, preference_id: UUID, number: int) -> Version | None:
+    """Return one version of a preference, None where there is none of that number."""
+    row = await tx.row(select(*_VERSION).filter_by(usr=tx.scope.usr, preference_id=preference_id, version=number))
+    return _read_version(row, tx.box, preference_id) if row else None
+
+
+async def create(
+    tx: Transaction,
+    preference_id: UUID,
+    key: str,
+    agent: str | None,
+    content: Content,
+    change_number: int,
+    entry: AuditEntry,
+) -> Preference | None:
+    """Write a preference's first version; None where another writer was first."""
+    head = (
+        upsert(preferences)
+        .values(
+            **tx.owner,
+            id=preference_id,
+            key_tag=_key_tag(tx.box, key),
+            key_sealed=tx.box.seal(key.encode(), Place("preferences", "key_sealed", preference_id)),
+            agent=agent or "",
+            # Of the statement and not of the transaction, which began before it waited for its turn.
+            created_at=func.statement_timestamp(),
+            **_written(tx, preference_id, 1, content, change_number),
+        )
+        .on_conflict_do_nothing(index_elements=["usr", "key_tag", "agent"])
+    )
+    return await _record(tx, head, entry)
+
+
+async def replace(
+    tx: Transaction,
+    preference_id: UUID,
+    base: int,
+    content: Content,
+    change_number: int,
+    entry: AuditEntry,
+) -> Preference | None:
+    """Write the version after `base`; None where `base` isn't the current version any more."""
+    head = (
+        update(preferences)
+        .filter_by(usr=tx.scope.usr, id=preference_id, version=base)
+        .values(**_written(tx, preference_id, base + 1, content, change_number))
+    )
+    return await _record(tx, head, entry)
+
+
+async def erase_values(tx: Transaction, preference_id: UUID, before: int, entry: AuditEntry) -> None:
+    """Take the value out of every version older than `before`, and the reason, which may quote it."""
+    await tx.change(
+        update(preference_versions)
+        .filter_by(usr=tx.scope.usr, preference_id=preference_id, state=State.KEPT)
+        .where(preference_versions.c.version < before)
+        .values(state=State.ERASED, value_sealed=None, value_plain=None, reason_sealed=None),
+        entry,
+    )
+
+
+async def _record(tx: Transaction, head: Insert | Update, entry: AuditEntry) -> Preference | None:
+    """Write a preference's row and, in the same statement, copy it to the versions: they can't differ."""
+    returned = [preferences.c.tenant, preferences.c.usr, *_HEAD, *_CURRENT]
+    made = head.returning(*returned).cte("made")
+    copied = insert(preference_versions).from_select(
+        ["tenant", "usr", "preference_id", *VERSION_COLUMNS],
+        select(made.c.tenant, made.c.usr, made.c.id, *(made.c[name] for name in VERSION_COLUMNS)),
+    )
+    kept = copied.returning(literal(1)).cte("kept")
+    row = (await tx.change(select(made).join_from(made, kept, true()), entry)).one_or_none()
+    return _read(row, tx.box) if row else None
+
+
+def _paged(chosen: Select[Any], after: UUID | None, limit: int) -> Select[Any]:  # Any: rows of both tables' columns
+    asked = chosen.subquery("chosen")
+    ordered = select(asked).order_by(asked.c.id).limit(limit)
+    return ordered if after is None else ordered.where(asked.c.id > after)
+
+
+def _written(
+    tx: Transaction,
+    preference_id: UUID,
+    version: int,
+    content: Content,
+    change_number: int,
+) -> dict[str, Any]:  # Any: each column has a type of its own
+    row = row_key(preference_id, version)
+    kept = content.state is State.KEPT
+    return {
+        "version": version,
+        "change_number": change_number,
+        "state": content.state,
+        "value_sealed": tx.box.seal_json(content.value, Place("preferences", "value_sealed", row)) if kept else None,
+        "value_plain": None,
+        "trust": content.trust,
+        "source": content.source,
+        "confidence": content.confidence,
+        "evidence_kind": content.evidence.kind if content.evidence else None,
+        "evidence_id": content.evidence.id if content.evidence else None,
+        "reason_sealed": (
+            tx.box.seal(content.reason.encode(), Place("preferences", "reason_sealed", row)) if content.reason else None
+        ),
+        "written_by": tx.scope.actor,
+        "written_through": tx.scope.agent or "",
+        "written_at": func.statement_timestamp(),
+    }
+
+
+def _read(row: Row[Any], box: Box) -> Preference:
+    return Preference(
+        id=row.id,
+        key=box.open(row.key_sealed, Place("preferences", "key_sealed", row.id)).decode(),
+        agent=row.agent or None,
+        created_at=row.created_at,
+        version=_read_version(row, box, row.id),
+    )
+
+
+def _read_version(row: Row[Any], box: Box, preference_id: UUID) -> Version:
+    # A row of versions is a copy of its preference's row: what is sealed there opens here.
+    place = row_key(preference_id, row.version)
+    value = box.open_json(row.value_sealed, Place("preferences", "value_sealed", place)) if row.value_sealed else None
+    reason = box.open(row.reason_sealed, Place("preferences", "reason_sealed", place)) if row.reason_sealed else None
+    return Version(
+        number=row.version,
+        content=Content(
+            state=State(row.state),
+            value=value,
+            trust=Trust(row.trust),
+            source=Origin(row.source),
+            confidence=row.confidence,
+            evidence=Evidence(EvidenceKind(row.evidence_kind), row.evidence_id) if row.evidence_kind else None,
+            reason=reason.decode() if reason is not None else None,
+        ),
+        change_number=row.change_number,
+        written_by=Actor(row.written_by),
+        written_through=row.written_through or None,
+        written_at=row.written_at,
+    )

@@ -1,0 +1,1 @@
+"""The profile: who the user is, field by field, in versions."""
