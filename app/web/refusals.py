@@ -1,0 +1,124 @@
+"""From exceptions to answers: each error told in one form, refusals audited, and never a word of the caller's."""
+
+from typing import Any
+from uuid import UUID
+
+from fastapi import FastAPI
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+
+from app.core import ids
+from app.core.audit import AccessLog, AuditEntry
+from app.core.errors import AppError, FieldError
+from app.core.idempotency import Replayed
+from app.core.scope import Scope
+from app.web.current import current
+from app.web.idempotency import respond
+from app.web.problems import problem_response
+from app.web.strict import content_type_error
+from app.web.validation import field_errors
+
+_AUDITED_STATUSES = frozenset({403, 404, 410})
+_NO_MORE = frozenset({"erased", "erasing"})
+_CODES = {
+    400: "invalid",
+    401: "unauthorized",
+    404: "not_found",
+    405: "method_not_allowed",
+    413: "too_large",
+    415: "unsupported_media_type",
+    422: "invalid",
+    503: "overloaded",
+}
+_NOT_JSON = FieldError("body", "isn't valid JSON in UTF-8")
+
+
+class TooLarge(HTTPException):
+    """A body over its limit. An HTTPException: any other error while it reads a body FastAPI takes for a bad body."""
+
+    def __init__(self, limit_bytes: int) -> None:
+        """Take the limit that was passed."""
+        super().__init__(413)
+        self.limit_bytes = limit_bytes
+
+
+def too_large(limit_bytes: int) -> AppError:
+    """Return the error for a body over its limit. The rest of the body isn't read: the connection ends."""
+    return AppError("too_large", f"a body may have {limit_bytes} bytes here", headers={"Connection": "close"})
+
+
+def install(app: FastAPI) -> None:
+    """Have every error of the application answered in the form of app.web.problems."""
+    app.add_exception_handler(AppError, _app_error)
+    app.add_exception_handler(Replayed, _replayed)
+    app.add_exception_handler(RequestValidationError, _validation_error)
+    app.add_exception_handler(HTTPException, _http_error)
+
+
+async def _app_error(request: Request, error: Exception) -> Response:
+    if not isinstance(error, AppError):
+        raise TypeError("installed for AppError")
+    return _told(request, error)
+
+
+async def _replayed(_request: Request, replayed: Exception) -> Response:
+    if not isinstance(replayed, Replayed):
+        raise TypeError("installed for Replayed")
+    return respond(replayed.answer, replayed=True)
+
+
+async def _validation_error(request: Request, error: Exception) -> Response:
+    if not isinstance(error, RequestValidationError):
+        raise TypeError("installed for RequestValidationError")
+    told = content_type_error(request) or AppError("invalid", errors=field_errors(error.errors()))
+    return _told(request, told)
+
+
+async def _http_error(request: Request, error: Exception) -> Response:
+    """Answer what the framework raises. Its words are dropped: they may hold the caller's."""
+    if isinstance(error, TooLarge):
+        return _told(request, too_large(error.limit_bytes))
+    if not isinstance(error, HTTPException):
+        raise TypeError("installed for HTTPException")
+    if error.status_code == 400:  # noqa: PLR2004 - FastAPI's answer to a body that it can't read
+        told = content_type_error(request) or AppError("invalid", errors=(_NOT_JSON,))
+        return _told(request, told)
+    allow = {name: value for name, value in (error.headers or {}).items() if name == "Allow"}
+    return _told(request, AppError(_CODES.get(error.status_code, "internal"), headers=allow))
+
+
+def _told(request: Request, error: AppError) -> Response:
+    here = current()
+    here.code = error.code
+    scope: Scope | None = here.state.get("scope")
+    if scope is not None:
+        if error.code in _NO_MORE:
+            request.app.state.directory.forget(scope.usr)
+        if error.problem.status in _AUDITED_STATUSES:
+            log: AccessLog = request.app.state.access_log
+            log.put(scope, _refusal(request, error.code))
+    return problem_response(error)
+
+
+def _refusal(request: Request, code: str) -> AuditEntry:
+    route: Any = request.scope.get("route")  # Any: a FastAPI route, or another kind without tags
+    tags = getattr(route, "tags", None) or ["route"]
+    return AuditEntry(
+        action=f"{request.method} {current().template}",
+        kind=str(tags[0]),
+        item=_last_id(request.path_params),
+        outcome=code,
+    )
+
+
+def _last_id(path_params: dict[str, Any]) -> UUID | None:
+    """Return the last id in the path if it is one, so that it may well be someone else's; anything else isn't kept."""
+    for value in reversed(path_params.values()):
+        prefix, _, _ = str(value).partition("_")
+        try:
+            return ids.parse(prefix, str(value)) if prefix in ids.PREFIXES else None
+        except AppError:
+            return None
+    return None

@@ -1,0 +1,132 @@
+"""What requests and answers are made of: strict models, clean text, times in UTC, JSON within bounds."""
+
+import json
+import math
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Annotated, TypeVar
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, JsonValue, PlainSerializer, model_validator
+from pydantic_core import PydanticCustomError
+
+T = TypeVar("T")
+
+MAX_BODY_DEPTH = 32
+MAX_JSON_DEPTH = 8
+MAX_JSON_BYTES = 16_384
+_MAX_INTEGER = 2**63
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_MOMENT = re.compile(
+    r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d{1,9})?([Zz]|[+-]\d\d:\d\d)",
+    re.ASCII,
+)
+
+
+def wrong(message: str) -> PydanticCustomError:
+    """Return what a validator raises to refuse a value. The caller sees `message`: it must not hold the value."""
+    return PydanticCustomError("cairn", "{message}", {"message": message})
+
+
+class Request(BaseModel):
+    """The base of request bodies: unknown fields are refused, and so is text that no store can keep, at any depth."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _clean(cls, data: object) -> object:
+        for path, problem in _unclean(data, "", 0):
+            raise PydanticCustomError(problem, "refused", {"path": path})
+        return data
+
+
+class Answer(BaseModel):
+    """The base of answers. Fields may be added to them; a client passes over what it doesn't know."""
+
+    model_config = ConfigDict(frozen=True, from_attributes=True)
+
+
+def show_moment(moment: datetime) -> str:
+    """Return the form of the wire: RFC 3339 in UTC."""
+    return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
+
+
+def _parsed_moment(value: object) -> object:
+    if isinstance(value, datetime):
+        return value
+    if not (isinstance(value, str) and _MOMENT.fullmatch(value)):
+        raise wrong("must be a time with its zone, as in RFC 3339")
+    return value
+
+
+def _in_utc(moment: datetime) -> datetime:
+    if moment.tzinfo is None:
+        raise wrong("must be a time with its zone, as in RFC 3339")
+    try:
+        return moment.astimezone(UTC)
+    except OverflowError:
+        raise wrong("must be a time between the years 1 and 9999") from None
+
+
+Moment = Annotated[
+    datetime,
+    BeforeValidator(_parsed_moment),
+    AfterValidator(_in_utc),
+    PlainSerializer(show_moment, return_type=str, when_used="json"),
+]
+
+
+def _within_bounds(value: T) -> T:
+    if _depth(value) > MAX_JSON_DEPTH:
+        raise wrong(f"must not be nested deeper than {MAX_JSON_DEPTH}")
+    if not all(map(_representable, _leaves(value))):
+        raise wrong("must hold only finite numbers, and integers of at most 64 bits")
+    if len(json.dumps(value, ensure_ascii=False).encode("utf-8", "surrogatepass")) > MAX_JSON_BYTES:
+        raise wrong(f"must not be larger than {MAX_JSON_BYTES} bytes")
+    return value
+
+
+# Any JSON that a caller may keep with us, and an object of it.
+Json = Annotated[JsonValue, AfterValidator(_within_bounds)]
+JsonObject = Annotated[dict[str, JsonValue], AfterValidator(_within_bounds)]
+
+
+def _unclean(data: object, path: str, depth: int) -> Iterator[tuple[str, str]]:
+    """Yield where the text or the shape of `data` can't be kept, and why; the path names fields, never values."""
+    if depth > MAX_BODY_DEPTH:
+        yield path, "too_deep"
+    elif isinstance(data, str):
+        if "\x00" in data:
+            yield path, "text_nul"
+        elif not data.isascii() and _SURROGATE.search(data):
+            yield path, "text_surrogate"
+    elif isinstance(data, dict):
+        for key, value in data.items():
+            yield from _unclean(key, path, depth + 1)
+            yield from _unclean(value, f"{path}.{key}" if path else str(key), depth + 1)
+    elif isinstance(data, list):
+        for index, value in enumerate(data):
+            yield from _unclean(value, f"{path}[{index}]", depth + 1)
+
+
+def _depth(value: object) -> int:
+    if isinstance(value, dict):
+        return 1 + max(map(_depth, value.values()), default=0)
+    if isinstance(value, list):
+        return 1 + max(map(_depth, value), default=0)
+    return 0
+
+
+def _leaves(value: object) -> Iterator[object]:
+    if isinstance(value, dict | list):
+        for inner in value.values() if isinstance(value, dict) else value:
+            yield from _leaves(inner)
+    else:
+        yield value
+
+
+def _representable(leaf: object) -> bool:
+    if isinstance(leaf, float):
+        return math.isfinite(leaf)
+    return not isinstance(leaf, int) or -_MAX_INTEGER <= leaf < _MAX_INTEGER
