@@ -1,0 +1,104 @@
+"""One owner per data folder, and nothing left behind however the owner ends."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from app.infra.embedded.failures import FolderInUseError
+from app.infra.embedded.stack import Server, Stack
+
+LAUNCHER = Path(__file__).with_name("launcher.py")
+ROOT = LAUNCHER.parents[2]
+GONE_WITHIN_S = 20
+
+
+@contextmanager
+def launched(data: Path, shelf: Path) -> Iterator[tuple["subprocess.Popen[str]", dict[str, Any]]]:  # Any: its report
+    process = subprocess.Popen(  # noqa: S603 (our own)
+        [sys.executable, str(LAUNCHER), str(data), str(shelf)],
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,  # a group of its own, as a shell gives a job
+    )
+    assert process.stdout
+    try:
+        yield process, json.loads(process.stdout.readline())
+    finally:
+        process.kill()
+        process.communicate(timeout=GONE_WITHIN_S)
+
+
+def runs(pid: int) -> bool:
+    try:
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
+def becomes_true(condition: Callable[[], bool], within_s: float = GONE_WITHIN_S) -> bool:
+    until = time.monotonic() + within_s
+    while not condition():
+        if time.monotonic() > until:
+            return False
+        time.sleep(0.02)
+    return True
+
+
+def test_a_second_owner_is_refused_and_told_who_the_first_is(tmp_path: Path) -> None:
+    everything = frozenset(Server)
+    with Stack(tmp_path, external=everything), pytest.raises(FolderInUseError) as refused:
+        Stack(tmp_path, external=everything).start()
+    assert refused.value.pid == os.getpid()
+    assert re.search(rf"in use by process {os.getpid()}, since 20\d\d-\d\d-\d\dT", str(refused.value))
+    Stack(tmp_path, external=everything).start()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the next start stops them")
+def test_a_killed_launcher_leaves_no_orphan_and_the_next_start_finds_its_data(tmp_path: Path, shelf: Path) -> None:
+    with launched(tmp_path / "data", shelf) as (launcher, report):
+        pids = set(report["running"].values())
+        assert set(report["running"]) == {"chroma", "valkey", "postgres", "service"}
+        with pytest.raises(FolderInUseError, match=f"process {report['pid']},"):
+            Stack(tmp_path / "data", shelf=shelf).start()
+        launcher.kill()
+        launcher.wait()
+        with Stack(tmp_path / "data", shelf=shelf) as stack:  # at once, while they are still ending
+            assert not [pid for pid in pids if runs(pid)]
+            assert stack.urls.database != report["urls"]["database"]
+    assert becomes_true(lambda: not any(map(runs, pids)))
+    stack.remove()
+
+
+def test_ctrl_c_reaches_the_launcher_alone_and_services_stop_before_the_stores(tmp_path: Path, shelf: Path) -> None:
+    data = tmp_path / "data"
+    with launched(data, shelf) as (launcher, report):
+        os.killpg(launcher.pid, signal.SIGINT)  # what the terminal does
+        said, _ = launcher.communicate(timeout=GONE_WITHIN_S)
+        assert launcher.returncode == 0, said
+        assert not [name for name, pid in report["running"].items() if runs(pid)]
+    assert (data / "run" / "service.note").read_text(encoding="utf-8") == "the stores were there"
+    assert "database system is shut down" in (data / "logs" / "postgres.log").read_text(encoding="utf-8")
+    assert "ready to exit" in (data / "logs" / "valkey.log").read_text(encoding="utf-8")
+    assert not list((data / "run").glob("*.pid"))
+    Stack(data, shelf=shelf).remove()
+
+
+def test_a_server_that_dies_takes_the_rest_down_by_name(tmp_path: Path, shelf: Path) -> None:
+    with launched(tmp_path / "data", shelf) as (launcher, report):
+        os.kill(report["running"]["valkey"], signal.SIGKILL)
+        said, _ = launcher.communicate(timeout=GONE_WITHIN_S)
+        assert (launcher.returncode, said) == (1, "valkey fell, 0 linger\n")
+        assert not [name for name, pid in report["running"].items() if runs(pid)]
+    Stack(tmp_path / "data", shelf=shelf).remove()
