@@ -23,6 +23,7 @@ def upgrade() -> None:
     for table in ("users", "idempotency", "segments", "segment_items"):
         protect(op, table)
     protect(op, "audit_log", "SELECT, INSERT")
+    op.execute(f"GRANT SELECT ON alembic_version TO {APP_ROLE}")
     op.execute(f"CREATE POLICY log ON audit_log FOR INSERT TO {LOG_ROLE} WITH CHECK (true)")
     op.execute(f"GRANT INSERT ON audit_log TO {LOG_ROLE}")
     _make_queue()
@@ -98,7 +99,8 @@ def _make_queue() -> None:
     connection = op.get_bind()
     op.execute("CREATE SCHEMA IF NOT EXISTS queue")
     op.execute("SET LOCAL search_path = queue")
-    connection.exec_driver_sql(SchemaManager.get_schema())
+    # Without parameters the driver would still look for placeholders in the functions' bodies.
+    connection.exec_driver_sql(SchemaManager.get_schema().replace("%", "%%"))
     op.execute("SET LOCAL search_path = public")
     for role in (QUEUE_ROLE, FUNCTION_ROLE):
         op.execute(f"GRANT USAGE ON SCHEMA queue TO {role}")
@@ -109,8 +111,11 @@ def _make_queue() -> None:
     op.execute(f"GRANT CREATE ON SCHEMA public TO {FUNCTION_ROLE}")
     op.execute(f"ALTER FUNCTION enqueue OWNER TO {FUNCTION_ROLE}")
     op.execute(f"REVOKE CREATE ON SCHEMA public FROM {FUNCTION_ROLE}")
+    # A function's rights are its owner's to give.
+    op.execute(f"SET LOCAL ROLE {FUNCTION_ROLE}")
     op.execute("REVOKE ALL ON FUNCTION enqueue FROM PUBLIC")
     op.execute(f"GRANT EXECUTE ON FUNCTION enqueue TO {APP_ROLE}")
+    op.execute("RESET ROLE")
 
 
 # A job that is owed once: one that waits already is held by a row lock until this transaction ends, so that it can't start

@@ -1,6 +1,7 @@
-"""The tables of erasure."""
+"""The tables of erasure, and what it needs of the queue."""
 
-from alembic import op  # noqa: F401
+from alembic import op
+from app.infra.db.policies import APP_ROLE, FUNCTION_ROLE, protect
 
 revision = "0006_erasure"
 down_revision = "0005_context"
@@ -9,8 +10,58 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Make the tables."""
+    """Make the table and the functions on the bound user's jobs."""
+    op.execute("""
+        CREATE TABLE erasures (
+            tenant text NOT NULL,
+            usr uuid NOT NULL,
+            id uuid NOT NULL,
+            requested_by text NOT NULL,
+            agent text,
+            requested_at timestamptz NOT NULL DEFAULT now(),
+            stop boolean NOT NULL,
+            lease_until timestamptz,
+            before jsonb,
+            certificate jsonb,
+            finished_at timestamptz,
+            CONSTRAINT pk_erasures PRIMARY KEY (usr, id),
+            CONSTRAINT uq_erasures_usr UNIQUE (usr)
+        )
+    """)
+    # No DELETE: the proof of an erasure outlives the user.
+    protect(op, "erasures", "SELECT, INSERT, UPDATE")
+    op.execute("""
+        CREATE FUNCTION count_jobs() RETURNS bigint
+        LANGUAGE sql SECURITY DEFINER SET search_path = queue, pg_temp AS $$
+            SELECT count(*) FROM procrastinate_jobs
+            WHERE queue_name <> 'erase' AND status <> 'doing'
+                AND args ->> 'usr' = nullif(current_setting('app.user_id', true), '')
+        $$
+    """)
+    op.execute("""
+        CREATE FUNCTION discard_jobs() RETURNS void
+        LANGUAGE sql SECURITY DEFINER SET search_path = queue, pg_temp AS $$
+            DELETE FROM procrastinate_jobs
+            WHERE queue_name <> 'erase' AND status <> 'doing'
+                AND args ->> 'usr' = nullif(current_setting('app.user_id', true), '')
+        $$
+    """)
+    op.execute("CREATE INDEX ix_procrastinate_jobs_usr ON queue.procrastinate_jobs ((args ->> 'usr'))")
+    op.execute(f"GRANT CREATE ON SCHEMA public TO {FUNCTION_ROLE}")
+    for function in ("count_jobs()", "discard_jobs()"):
+        op.execute(f"ALTER FUNCTION {function} OWNER TO {FUNCTION_ROLE}")
+    op.execute(f"REVOKE CREATE ON SCHEMA public FROM {FUNCTION_ROLE}")
+    # A role's rights on functions are the owner's to give, and the owner is now the functions' role.
+    op.execute(f"SET LOCAL ROLE {FUNCTION_ROLE}")
+    for function in ("count_jobs()", "discard_jobs()"):
+        op.execute(f"REVOKE ALL ON FUNCTION {function} FROM PUBLIC")
+        op.execute(f"GRANT EXECUTE ON FUNCTION {function} TO {APP_ROLE}")
+    op.execute("RESET ROLE")
 
 
 def downgrade() -> None:
-    """Drop the tables."""
+    """Drop them."""
+    op.execute("DROP INDEX queue.ix_procrastinate_jobs_usr")
+    op.execute("DROP FUNCTION discard_jobs()")
+    op.execute("DROP FUNCTION count_jobs()")
+    op.execute("DROP TABLE erasures")

@@ -28,6 +28,8 @@ class Question:
     include: frozenset[str]
     now: datetime
     limit: int = 3
+    # The change number that user memory is asked at; None: as it is now.
+    snapshot: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -189,6 +189,55 @@ class KeyStore:
         async with self._connection() as connection:
             return [row["usr"] for row in await connection.fetch("SELECT usr FROM erasures")]
 
+    async def secrets_not_under(self, master_id: str) -> Sequence[tuple[str, Wrapped]]:
+        """Return the installation's secrets that another master key wrapped."""
+        async with self._connection() as connection:
+            rows = await connection.fetch("SELECT name, value, master_id FROM secrets WHERE master_id <> $1", master_id)
+        return [(row["name"], Wrapped(row["value"], row["master_id"])) for row in rows]
+
+    async def data_keys_not_under(self, master_id: str, limit: int) -> Sequence[tuple[UUID, int, Wrapped]]:
+        """Return some data keys that another master key wrapped."""
+        async with self._connection() as connection:
+            rows = await connection.fetch(
+                "SELECT usr, version, value, master_id FROM data_keys WHERE master_id <> $1 LIMIT $2",
+                master_id,
+                limit,
+            )
+        return [(row["usr"], row["version"], Wrapped(row["value"], row["master_id"])) for row in rows]
+
+    async def index_secrets_not_under(self, master_id: str, limit: int) -> Sequence[tuple[UUID, Wrapped]]:
+        """Return some index secrets that another master key wrapped."""
+        async with self._connection() as connection:
+            rows = await connection.fetch(
+                "SELECT usr, value, master_id FROM index_secrets WHERE master_id <> $1 LIMIT $2",
+                master_id,
+                limit,
+            )
+        return [(row["usr"], Wrapped(row["value"], row["master_id"])) for row in rows]
+
+    async def replace_secret(self, name: str, old: Wrapped, new: Wrapped) -> int:
+        """Put the new wrapping of a secret in place of the old one, where that is still there; return 1 or 0."""
+        return await self._replace("UPDATE secrets SET value = $1, master_id = $2 WHERE value = $3 AND name = $4", old, new, name)
+
+    async def replace_data_key(self, usr: UUID, version: int, old: Wrapped, new: Wrapped) -> int:
+        """Put the new wrapping of a data key in place of the old one, where that is still there; return 1 or 0."""
+        statement = "UPDATE data_keys SET value = $1, master_id = $2 WHERE value = $3 AND usr = $4 AND version = $5"
+        return await self._replace(statement, old, new, usr, version)
+
+    async def replace_index_secret(self, usr: UUID, old: Wrapped, new: Wrapped) -> int:
+        """Put the new wrapping of an index secret in place of the old one, where that is still there; return 1 or 0."""
+        return await self._replace(
+            "UPDATE index_secrets SET value = $1, master_id = $2 WHERE value = $3 AND usr = $4",
+            old,
+            new,
+            usr,
+        )
+
+    async def _replace(self, statement: str, old: Wrapped, new: Wrapped, *key: object) -> int:
+        async with self._connection() as connection:
+            status: str = await connection.execute(statement, new.value, new.master_id, old.value, *key)
+        return int(status.rsplit(" ", 1)[1])
+
     async def ping(self) -> None:
         """Ask the server for an answer."""
         async with self._connection() as connection:

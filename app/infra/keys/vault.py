@@ -46,8 +46,8 @@ class Vault:
         return await self._store.create(
             self._tag(subject),
             usr,
-            self._wrap(os.urandom(KEY_BYTES), _data_key_name(usr, 1)),
-            self._wrap(os.urandom(KEY_BYTES), _index_secret_name(usr)),
+            self._wrap(os.urandom(KEY_BYTES), data_key_name(usr, 1)),
+            self._wrap(os.urandom(KEY_BYTES), index_secret_name(usr)),
         )
 
     async def mark_registered(self, usr: UUID) -> None:
@@ -70,7 +70,7 @@ class Vault:
         if not keys:
             raise AppError("erased")
         version = keys[-1][0] + 1
-        await self._store.add_key(usr, version, self._wrap(os.urandom(KEY_BYTES), _data_key_name(usr, version)))
+        await self._store.add_key(usr, version, self._wrap(os.urandom(KEY_BYTES), data_key_name(usr, version)))
         self._boxes.pop(usr, None)
         return version
 
@@ -105,8 +105,8 @@ class Vault:
         keys, secret = await self._store.keys(usr)
         if not keys or secret is None:
             raise AppError("erased")
-        opened = {version: self._unwrap(key, _data_key_name(usr, version)) for version, key in keys}
-        return Box(usr, opened, keys[-1][0], self._unwrap(secret, _index_secret_name(usr)))
+        opened = {version: self._unwrap(key, data_key_name(usr, version)) for version, key in keys}
+        return Box(usr, opened, keys[-1][0], self._unwrap(secret, index_secret_name(usr)))
 
     def _tag(self, subject: Subject) -> bytes:
         parts = (subject.issuer.encode(), subject.tenant.encode(), subject.sub.encode())
@@ -140,14 +140,21 @@ def wrap(masters: MasterKeys, key: bytes, name: bytes) -> Wrapped:
 
 
 async def _secret(store: KeyStore, masters: MasterKeys, name: str) -> bytes:
-    context = f"secret:{name}".encode()
+    context = secret_name(name)
     kept = await store.secret(name, wrap(masters, os.urandom(KEY_BYTES), context))
     return masters.unwrap(kept.value, kept.master_id, context)
 
 
-def _data_key_name(usr: UUID, version: int) -> bytes:
+def secret_name(name: str) -> bytes:
+    """Return what is authenticated with a secret of the installation when it is wrapped."""
+    return f"secret:{name}".encode()
+
+
+def data_key_name(usr: UUID, version: int) -> bytes:
+    """Return what is authenticated with a data key when it is wrapped."""
     return b"data:" + usr.bytes + version.to_bytes(4)
 
 
-def _index_secret_name(usr: UUID) -> bytes:
+def index_secret_name(usr: UUID) -> bytes:
+    """Return what is authenticated with an index secret when it is wrapped."""
     return b"index:" + usr.bytes

@@ -1,0 +1,1 @@
+"""The subcommands of `cairn` that need more than a few lines."""

@@ -1,0 +1,175 @@
+"""`cairn doctor`: one line for each thing that an operator at night wants to know, and what to do about it."""
+
+import asyncio
+import sys
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+
+import asyncpg
+import click
+import httpx
+import redis.asyncio
+
+from app.commands.environment import load_settings
+from app.infra.crypto.master import MasterKeyError, MasterKeys
+from app.infra.db import migrations
+from app.infra.keys.store import KeyStore, open_pool
+from app.infra.keys.vault import open_vault
+from app.settings import Settings
+
+TIMEOUT_S = 5
+MEASURED_REDIS = (7, 0)
+MEASURED_POSTGRES = 15
+# Connections of one worker process beside its pool: the queue's, the audit's.
+BESIDE_POOL = 6
+KEYS_POOL = 4
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What a check found, and what to do where it isn't well."""
+
+    well: bool
+    text: str
+
+
+Check = Callable[[Settings], Awaitable[Finding]]
+
+
+@click.command("doctor")
+@click.option("--replicas", default=1, show_default=True, type=click.IntRange(1), help="API machines of the deployment.")
+def doctor(replicas: int) -> None:
+    """Look at every store and every setting, and say what is wrong. The exit status is 1 where something is."""
+    settings = load_settings("doctor")
+    findings = asyncio.run(_examine(settings, replicas))
+    for name, finding in findings.items():
+        click.echo(f"{'ok  ' if finding.well else 'FAIL'}  {name}: {finding.text}")
+    sys.exit(0 if all(finding.well for finding in findings.values()) else 1)
+
+
+async def _examine(settings: Settings, replicas: int) -> Mapping[str, Finding]:
+    async def connections(settings: Settings) -> Finding:
+        return await _connections(settings, replicas)
+
+    checks: Mapping[str, Check] = {
+        "postgres": _postgres,
+        "schema": _schema,
+        "row-level security": _row_security,
+        "connections": connections,
+        "keys": _keys,
+        "redis": _redis,
+        "chroma": _chroma,
+        "queue": _queue,
+    }
+    results = await asyncio.gather(*(_guarded(check, settings) for check in checks.values()))
+    return dict(zip(checks, results, strict=True))
+
+
+async def _guarded(check: Check, settings: Settings) -> Finding:
+    try:
+        async with asyncio.timeout(TIMEOUT_S):
+            return await check(settings)
+    except (OSError, TimeoutError, ValueError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
+        return Finding(well=False, text=f"doesn't answer ({type(error).__name__}): is the server up, and the URL right?")
+
+
+async def _query(url: str, statement: str) -> asyncpg.Record:
+    connection = await asyncpg.connect(url, timeout=TIMEOUT_S, statement_cache_size=0)
+    try:
+        return await connection.fetchrow(statement)
+    finally:
+        await connection.close()
+
+
+async def _postgres(settings: Settings) -> Finding:
+    row = await _query(settings.database_url.get_secret_value(), "SHOW server_version_num")
+    major = int(row[0]) // 10_000
+    return Finding(major >= MEASURED_POSTGRES, f"answers, version {major} (15 or later is needed)")
+
+
+async def _schema(settings: Settings) -> Finding:
+    try:
+        await migrations.require_supported(settings.database_url.get_secret_value())
+    except migrations.UnsupportedSchemaError as error:
+        return Finding(well=False, text=str(error))
+    return Finding(well=True, text="the one this version works on")
+
+
+async def _row_security(settings: Settings) -> Finding:
+    row = await _query(
+        settings.database_url.get_secret_value(),
+        "SELECT r.rolsuper OR r.rolbypassrls OR EXISTS (SELECT FROM pg_class c WHERE c.relowner = r.oid AND c.relkind = 'r')"
+        " FROM pg_roles r WHERE r.rolname = current_user",
+    )
+    if row[0]:
+        return Finding(well=False, text="the app's role is a superuser, bypasses or owns tables: use the plain role cairn_app")
+    open_tables = await _query(
+        settings.database_url.get_secret_value(),
+        "SELECT count(*) FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = 'usr'"
+        " WHERE c.relkind = 'r' AND c.relnamespace = 'public'::regnamespace"
+        " AND NOT (c.relrowsecurity AND c.relforcerowsecurity)",
+    )
+    return Finding(open_tables[0] == 0, f"{open_tables[0]} table(s) of users' data without it")
+
+
+async def _connections(settings: Settings, replicas: int) -> Finding:
+    row = await _query(
+        settings.database_url.get_secret_value(),
+        "SELECT current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int",
+    )
+    api = replicas * settings.workers * (settings.db_pool_size + KEYS_POOL + 1)
+    worker = settings.db_pool_size + KEYS_POOL + BESIDE_POOL
+    text = f"{api + worker} at most ({replicas} x {settings.workers} API processes, one worker), the server takes {row[0]}"
+    return Finding(api + worker <= row[0], text)
+
+
+async def _keys(settings: Settings) -> Finding:
+    try:
+        masters = MasterKeys.parse(settings.master_key.get_secret_value())
+        store = KeyStore(await open_pool(settings.keys_url.get_secret_value(), 1))
+        try:
+            await open_vault(store, masters)
+        finally:
+            await store.close()
+    except MasterKeyError as error:
+        return Finding(well=False, text=f"{error}: without it everything is unreadable; find it before anything else")
+    return Finding(well=True, text=f"the master key '{masters.current}' opens the key store")
+
+
+async def _redis(settings: Settings) -> Finding:
+    client = redis.asyncio.from_url(settings.redis_url.get_secret_value(), socket_timeout=TIMEOUT_S)
+    try:
+        info = await client.info()
+    except redis.RedisError as error:
+        return Finding(well=False, text=f"doesn't answer ({type(error).__name__}); sessions are read from PostgreSQL meanwhile")
+    finally:
+        await client.aclose()
+    version = tuple(int(part) for part in str(info["redis_version"]).split(".")[:2])
+    policy = info.get("maxmemory_policy", "noeviction")
+    return Finding(version >= MEASURED_REDIS, f"answers, version {info['redis_version']}, {policy}")
+
+
+async def _chroma(settings: Settings) -> Finding:
+    async with httpx.AsyncClient(timeout=TIMEOUT_S) as client:
+        try:
+            answer = await client.get(f"{settings.chroma_url}/api/v2/heartbeat")
+        except httpx.HTTPError as error:
+            text = f"doesn't answer ({type(error).__name__}); searches go over PostgreSQL meanwhile, and it is rebuilt when it is back"
+            return Finding(well=False, text=text)
+    return Finding(answer.is_success, f"answers {answer.status_code}")
+
+
+async def _queue(settings: Settings) -> Finding:
+    row = await _query(
+        settings.queue_url.get_secret_value(),
+        "SELECT count(*) FILTER (WHERE status = 'failed'), count(*) FILTER (WHERE status = 'todo')"
+        " FROM queue.procrastinate_jobs",
+    )
+    workers = await _query(
+        settings.queue_url.get_secret_value(),
+        "SELECT count(*) FROM queue.procrastinate_workers WHERE last_heartbeat > now() - interval '30 seconds'",
+    )
+    if not workers[0]:
+        return Finding(well=False, text=f"no worker is alive, {row[1]} job(s) wait: start `cairn worker`")
+    text = f"{row[1]} job(s) wait, {row[0]} parked" + (": see `cairn jobs ls`" if row[0] else "")
+    return Finding(row[0] == 0, text)

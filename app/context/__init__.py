@@ -1,0 +1,1 @@
+"""Context: which memories enter a prompt, under a budget, and why."""

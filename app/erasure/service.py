@@ -1,0 +1,194 @@
+"""Forgetting: the gate, the keys, every store, the count, the certificate. Every step may run twice."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Protocol
+from uuid import UUID
+
+import structlog
+
+from app.core.audit import AuditEntry
+from app.core.errors import AppError
+from app.core.ids import uuid7
+from app.core.jobs import ERASURE_PRIORITY, Job
+from app.core.memory import UserData
+from app.core.scope import Scope
+from app.erasure import store
+from app.erasure.model import Erasure, Verification, make_certificate
+from app.erasure.receipts import make_receipt, read_receipt
+from app.infra.crypto.signing import Signer
+from app.infra.db.transaction import Database
+
+ERASE_JOB = "erase_user"
+SWEEP_JOB = "sweep_erased_user"
+# What a request may spend on the steps; what isn't done by then is the worker's, and the answer is 202.
+REQUEST_BUDGET_S = 5.0
+LEASE_S = 30.0
+# The worker leaves the request this long to finish by itself.
+WORKER_DELAY_S = 6
+
+log = structlog.get_logger("cairn.erasure")
+
+
+class Keys(Protocol):
+    """What erasing needs of the vault."""
+
+    signer: Signer
+
+    async def destroy(self, usr: UUID, token_life: timedelta, *, stop: bool) -> int:
+        """Destroy the user's keys for good; return how many there were."""
+        ...
+
+    async def remaining(self, usr: UUID) -> int:
+        """Return how many keys are left."""
+        ...
+
+    def receipt(self, erasure_id: UUID) -> str:
+        """Return the secret that makes an erasure's receipt, in hexadecimal."""
+        ...
+
+
+class Erasures:
+    """Forgets users and proves it."""
+
+    def __init__(self, db: Database, keys: Keys, kinds: Sequence[UserData], token_life: timedelta) -> None:
+        """Take every kind of a user's data, and how long a token issued before an erasure could still be alive."""
+        self._db = db
+        self._keys = keys
+        self._kinds = kinds
+        self._token_life = token_life
+
+    async def forget(self, scope: Scope, *, stop: bool = False) -> Erasure:
+        """Erase the user everywhere. Asked again, it answers the same erasure; done in time, with its certificate."""
+        await self._close_gate(scope, stop=stop)
+        try:
+            async with asyncio.timeout(REQUEST_BUDGET_S):
+                await self.proceed(scope)
+        except TimeoutError:
+            log.warning("erasure_goes_on", usr=str(scope.usr), why="slow")
+        except AppError as error:
+            log.warning("erasure_goes_on", usr=str(scope.usr), why=error.code)
+        return await self.read(scope)
+
+    async def read(self, scope: Scope) -> Erasure:
+        """Return the user's erasure as it stands. Raises `not_found` where there is none."""
+        async with self._db.erase(scope) as tx:
+            erasure = await store.find(tx)
+        if erasure is None:
+            raise AppError("not_found")
+        return erasure
+
+    async def proceed(self, scope: Scope) -> None:
+        """Run the steps to their end. Raises `in_progress` while somebody else does, `store_unavailable` where one is down."""
+        async with self._db.erase(scope) as tx:
+            erasure = await store.find(tx)
+            if erasure is None:
+                raise AppError("not_found")
+            if erasure.certificate is not None:
+                return
+            if not await store.take_lease(tx, LEASE_S, AuditEntry("lease", "erasure", erasure.id)):
+                raise AppError("in_progress")
+        try:
+            await self._run(scope, erasure)
+        except BaseException:
+            async with self._db.erase(scope) as tx:
+                await store.drop_lease(tx, AuditEntry("unlease", "erasure", erasure.id))
+            raise
+
+    def receipt(self, scope: Scope, erasure: Erasure) -> str:
+        """Return what opens the erasure when no token of the user's lives any more."""
+        return make_receipt(self._keys.receipt, scope, erasure.id)
+
+    def opened(self, erasure_id: UUID, receipt: str, request_id: str) -> Scope:
+        """Return the scope that a receipt opens. Raises `not_found` for what isn't one."""
+        return read_receipt(self._keys.receipt, erasure_id, receipt, request_id, "")
+
+    def public_key(self) -> dict[str, str]:
+        """Return the key that checks the certificates."""
+        return self._keys.signer.public_jwk()
+
+    async def verify(self, scope: Scope) -> Verification:
+        """Go through every store again and count what is there."""
+        await self.read(scope)
+        remaining = await self._count(scope)
+        remaining["keys"] = await self._keys.remaining(scope.usr)
+        return Verification(datetime.now(UTC), remaining)
+
+    async def sweep(self, scope: Scope) -> None:
+        """Erase once more what a job that ran during the erasure may have written outside of Postgres."""
+        await asyncio.gather(*(kind.erase(scope) for kind in self._kinds if kind.store != "postgres"))
+
+    async def _close_gate(self, scope: Scope, *, stop: bool) -> None:
+        async with self._db.gate(scope) as (tx, state):
+            if state != "active":
+                return
+            erasure_id = uuid7()
+            await store.begin(tx, erasure_id, stop=stop, entry=AuditEntry("forget", "user", scope.usr))
+            tx.enqueue(Job(ERASE_JOB, priority=ERASURE_PRIORITY, lane="erase", delay_s=WORKER_DELAY_S))
+
+    async def _run(self, scope: Scope, erasure: Erasure) -> None:
+        entry = AuditEntry("erase", "user", scope.usr)
+        if erasure.before is None:
+            before = await self._count(scope)
+            before["keys"] = await self._keys.remaining(scope.usr)
+            async with self._db.erase(scope) as tx:
+                await store.keep_before(tx, before, entry)
+        destroyed = await self._keys.destroy(scope.usr, self._token_life, stop=erasure.stop)
+        await asyncio.gather(*(kind.erase(scope) for kind in self._kinds))
+        # Twice: what was under way in another process when the first count began is in the second.
+        remaining = await self._zero(scope)
+        remaining = await self._zero(scope)
+        async with self._db.erase(scope) as tx:
+            counted = await store.find(tx)
+            if counted is None:
+                raise AppError("not_found")
+            finished_at = datetime.now(UTC)
+            document = make_certificate(scope, counted, self._kinds, remaining, destroyed, finished_at)
+            signer = self._keys.signer
+            signed = {"document": document, "signature": {"kid": signer.key_id, "alg": "EdDSA", "value": signer.sign(document)}}
+            await store.finish(tx, signed, finished_at, entry)
+            tx.enqueue(Job(SWEEP_JOB, once="sweep"))
+
+    async def _count(self, scope: Scope) -> dict[str, int]:
+        kinds = [kind for kind in self._kinds if kind.retained is None]
+        counts = await asyncio.gather(*(kind.count(scope) for kind in kinds))
+        return {kind.name: count for kind, count in zip(kinds, counts, strict=True)}
+
+    async def _zero(self, scope: Scope) -> Mapping[str, int]:
+        remaining = await self._count(scope)
+        if any(remaining.values()):
+            left = [name for name, count in remaining.items() if count]
+            log.warning("erasure_incomplete", usr=str(scope.usr), kinds=left)
+            raise AppError("store_unavailable", "something was left")
+        return remaining
+
+
+class EraseHandler:
+    """Goes on with an erasure that its request didn't finish."""
+
+    name = ERASE_JOB
+
+    def __init__(self, erasures: Erasures) -> None:
+        """Take the service."""
+        self._erasures = erasures
+
+    async def run(self, scope: Scope, args: Mapping[str, str | int]) -> None:
+        """Run the steps to their end; a store that is down is waited for, however long."""
+        del args
+        await self._erasures.proceed(scope)
+
+
+class SweepHandler:
+    """Runs behind the user's own jobs, when none of them can write any more."""
+
+    name = SWEEP_JOB
+
+    def __init__(self, erasures: Erasures) -> None:
+        """Take the service."""
+        self._erasures = erasures
+
+    async def run(self, scope: Scope, args: Mapping[str, str | int]) -> None:
+        """Sweep."""
+        del args
+        await self._erasures.sweep(scope)

@@ -1,0 +1,134 @@
+"""`cairn up`: the servers, the migrations, the API and the worker as one, on this machine, until Ctrl-C."""
+
+import http.client
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from http import HTTPStatus
+from pathlib import Path
+
+from app.infra.crypto.master import MasterKeys
+from app.infra.db import migrations
+from app.infra.embedded.failures import EmbeddedError
+from app.infra.embedded.process import Program, StopRequest
+from app.infra.embedded.secret_files import write_private
+from app.infra.embedded.stack import Ports, Server, Stack
+
+LOOPBACK = "127.0.0.1"
+READY_WITHIN_S = 60
+RUNNING_FILE = "run/environment.json"
+# What a user's own token may do: everything but an operator's work.
+USER_SCOPES = (
+    "sessions memories profile preferences preferences:explicit knowledge context audit export forget"  # the bare name: both
+)
+
+
+@dataclass(frozen=True)
+class Ask:
+    """What `up` is asked for: where the data is, which ports, and what is somebody else's (by environment variable)."""
+
+    data: Path
+    port: int
+    given: Mapping[str, str]
+
+
+def external_servers(given: Mapping[str, str]) -> frozenset[Server]:
+    """Return the servers that the environment names: they are used instead of embedded ones."""
+    named = {
+        "CAIRN_DATABASE_URL": Server.POSTGRES,
+        "CAIRN_REDIS_URL": Server.REDIS,
+        "CAIRN_CHROMA_URL": Server.CHROMA,
+    }
+    return frozenset(server for name, server in named.items() if given.get(name))
+
+
+def run(ask: Ask, say: Callable[[str], None], greet: Callable[[Mapping[str, str]], str]) -> int:
+    """Start everything, say how to use it, and stay until a stop is asked for. Returns the exit status.
+
+    `greet` makes the words that are printed once the API answers, from the environment of its process.
+    """
+    stop = StopRequest().listen()
+    began = time.monotonic()
+    stack = Stack(ask.data, ports=_ports(ask.given), external=external_servers(ask.given))
+    try:
+        stack.start()
+        environment = child_environment(stack, ask)
+        note_environment(stack, environment)
+        migrations.upgrade(environment["CAIRN_DATABASE_OWNER_URL"], environment["CAIRN_KEYS_URL"])
+        supervisor = stack.supervisor
+        supervisor.spawn(_program("worker", environment))
+        api = supervisor.spawn(_program("serve", environment))
+        supervisor.await_ready(api, lambda: _answers(ask.port) or stop(), READY_WITHIN_S)
+        if not stop():
+            say(greet(environment))
+            say(f"Ready after {time.monotonic() - began:.1f} s. Data in {stack.data}. Ctrl-C stops everything.")
+        fallen = supervisor.watch(stop)
+    except EmbeddedError as error:
+        say(f"cairn up: {error}")
+        return 1
+    finally:
+        (stack.data / RUNNING_FILE).unlink(missing_ok=True)
+        lingering = stack.stop()
+        for child in lingering:
+            say(f"cairn up: {child.program.name} (pid {child.pid}) hasn't ended yet; it is left to end by itself")
+    if fallen is not None:
+        say(f"cairn up: {fallen.program.name} ended with status {fallen.process.returncode}; everything was stopped")
+        return 1
+    return 0
+
+
+def child_environment(stack: Stack, ask: Ask) -> dict[str, str]:
+    """Return the environment of the API and the worker: what is given, and URLs and secrets for what isn't."""
+    urls = stack.urls
+    made = {
+        "CAIRN_DATABASE_URL": urls.database,
+        "CAIRN_DATABASE_OWNER_URL": urls.database_owner,
+        "CAIRN_DATABASE_LOG_URL": urls.database_log,
+        "CAIRN_QUEUE_URL": urls.queue,
+        "CAIRN_KEYS_URL": urls.keys,
+        "CAIRN_REDIS_URL": urls.redis,
+        "CAIRN_CHROMA_URL": urls.chroma,
+        "CAIRN_DATA_DIR": str(stack.data),
+        "CAIRN_PORT": str(ask.port),
+        "CAIRN_DEFAULT_SCOPES": USER_SCOPES,
+    }
+    environment = {**os.environ, **{name: value for name, value in made.items() if value is not None}, **ask.given}
+    if "CAIRN_AUTH_SECRET" not in environment and "CAIRN_AUTH_JWKS_URL" not in environment:
+        environment["CAIRN_AUTH_SECRET"] = stack.secrets.keep("auth_secret")
+    if "CAIRN_MASTER_KEY" not in environment:
+        environment["CAIRN_MASTER_KEY"] = stack.secrets.keep("master_key", lambda: MasterKeys.generate("k1"))
+    missing = [name for name in ("CAIRN_DATABASE_OWNER_URL", "CAIRN_KEYS_URL") if name not in environment]
+    if missing:
+        raise EmbeddedError(f"with a PostgreSQL of your own, set {' and '.join(missing)} too")
+    return environment
+
+
+def note_environment(stack: Stack, environment: Mapping[str, str]) -> None:
+    """Write down what the processes run with, for the other commands on this machine (mode 0600, gone after the stop)."""
+    noted = {name: value for name, value in environment.items() if name.startswith("CAIRN_")}
+    write_private(stack.data / RUNNING_FILE, json.dumps(noted))
+
+
+def _ports(given: Mapping[str, str]) -> Ports:
+    def port(name: str) -> int | None:
+        return int(given[name]) if given.get(name) else None
+
+    return Ports(port("CAIRN_POSTGRES_PORT"), port("CAIRN_REDIS_PORT"), port("CAIRN_CHROMA_PORT"))
+
+
+def _program(command: str, environment: Mapping[str, str]) -> Program:
+    return Program(name=command, command=(sys.executable, "-m", "app.cli", command), environment=environment)
+
+
+def _answers(port: int) -> bool:
+    connection = http.client.HTTPConnection(LOOPBACK, port, timeout=1)
+    try:
+        connection.request("GET", "/readyz")
+        return connection.getresponse().status == HTTPStatus.OK
+    except (OSError, http.client.HTTPException):
+        return False
+    finally:
+        connection.close()
