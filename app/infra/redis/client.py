@@ -1,0 +1,97 @@
+"""The client: bounded waits, one retry, and a breaker, so that a Redis that hangs costs a request little and once."""
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import structlog
+from redis.asyncio import BlockingConnectionPool, Redis, RedisCluster
+from redis.asyncio.retry import Retry
+from redis.backoff import NoBackoff
+from redis.exceptions import NoScriptError, RedisError
+
+from app.core.errors import AppError
+from app.infra.redis.script import Script
+
+CONNECT_TIMEOUT_S = 0.5
+ANSWER_TIMEOUT_S = 0.5
+POOL_WAIT_S = 0.5
+MAX_CONNECTIONS = 32
+# After a failure Redis is left alone for so long: its callers have Postgres.
+BREAK_S = 0.5
+CLUSTER_PREFIX = "cluster+"
+
+log = structlog.get_logger("cairn.redis")
+
+
+class RedisStore:
+    """One Redis server or a cluster. Whatever keeps it from answering is the AppError `store_unavailable`."""
+
+    def __init__(self, client: Redis | RedisCluster) -> None:
+        """Take a client that `connect` made."""
+        self._client = client
+        self._broken_until = 0.0
+
+    async def run(self, script: Script, keys: Sequence[str], args: Sequence[bytes | str | int]) -> Any:  # noqa: ANN401 - what a script returns is the script's own
+        """Run a script on its keys. A server that doesn't know it yet (restarted, a new primary) is sent its text."""
+        with self._guarded():
+            try:
+                return await self._client.evalsha(script.sha, len(keys), *keys, *args)
+            except NoScriptError:
+                return await self._client.eval(script.text, len(keys), *keys, *args)
+
+    async def command(self, name: str, *args: bytes | str | int) -> Any:  # noqa: ANN401 - what a command returns is its own
+        """Run one command. In a cluster the keys it names must share a slot."""
+        with self._guarded():
+            return await self._client.execute_command(name, *args)
+
+    async def ping(self) -> None:
+        """Ask for an answer. Raises `store_unavailable` without one."""
+        with self._guarded():
+            await self._client.ping()
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._client.aclose()
+
+    @contextmanager
+    def _guarded(self) -> Iterator[None]:
+        if time.monotonic() < self._broken_until:
+            raise _unavailable()
+        try:
+            yield
+        except (RedisError, OSError, TimeoutError) as error:
+            self._broken_until = time.monotonic() + BREAK_S
+            log.warning("redis_unavailable", error=type(error).__name__, left_alone_s=BREAK_S)
+            raise _unavailable() from error
+
+
+def connect(url: str) -> RedisStore:
+    """Return the store at `url`: redis:// or rediss://, with the prefix `cluster+` where it is any node of a cluster.
+
+    It connects when it is first used. The one retry meets connections that the server closed while they idled.
+    """
+    retry = Retry(NoBackoff(), 1)
+    if url.startswith(CLUSTER_PREFIX):
+        cluster = RedisCluster.from_url(
+            url.removeprefix(CLUSTER_PREFIX),
+            socket_timeout=ANSWER_TIMEOUT_S,
+            socket_connect_timeout=CONNECT_TIMEOUT_S,
+            max_connections=MAX_CONNECTIONS,
+            retry=retry,
+        )
+        return RedisStore(cluster)
+    pool = BlockingConnectionPool.from_url(
+        url,
+        socket_timeout=ANSWER_TIMEOUT_S,
+        socket_connect_timeout=CONNECT_TIMEOUT_S,
+        max_connections=MAX_CONNECTIONS,
+        timeout=POOL_WAIT_S,
+        retry=retry,
+    )
+    return RedisStore(Redis.from_pool(pool))
+
+
+def _unavailable() -> AppError:
+    return AppError("store_unavailable", "the hot copy", headers={"Retry-After": "1"})

@@ -1,0 +1,23 @@
+"""The names of all keys. A user's keys share the hash tag `{usr}`, so that in a cluster they share a slot."""
+
+from uuid import UUID
+
+
+def tombstone(usr: UUID) -> str:
+    """Name the mark of a user who is no more: while it stands no script writes for them."""
+    return f"cairn:{{{usr.hex}}}:dead"
+
+
+def index(usr: UUID) -> str:
+    """Name the list of the user's keys, a sorted set by the time of each one's expiry: nothing uses KEYS or SCAN."""
+    return f"cairn:{{{usr.hex}}}:keys"
+
+
+def window(usr: UUID, session_id: UUID) -> str:
+    """Name the messages of a session's window, a sorted set by sequence number."""
+    return f"cairn:{{{usr.hex}}}:window:{session_id.hex}"
+
+
+def window_state(usr: UUID, session_id: UUID) -> str:
+    """Name what is known of the window: which epoch of the session it shows, and how far."""
+    return f"cairn:{{{usr.hex}}}:window:{session_id.hex}:state"
