@@ -11,13 +11,13 @@ from app.core.scope import Scope
 from app.core.versions import Precondition, etag
 from app.preferences.model import KEY_PATTERN, Moment, Preference, Written
 from app.preferences.schemas import (
-    BatchAnswer,
-    BatchRequest,
-    HistoryAnswer,
-    InForceAnswer,
     PreferenceAnswer,
-    RollbackRequest,
-    StatementRequest,
+    PreferenceBatchAnswer,
+    PreferenceBatchRequest,
+    PreferenceHistoryAnswer,
+    PreferenceRequest,
+    PreferenceRollbackRequest,
+    PreferencesAnswer,
     batch_answer,
     history_answer,
     in_force_answer,
@@ -47,8 +47,6 @@ AgentId = Annotated[str | None, Query(description="Names the value for one agent
 SnapshotId = Annotated[str | None, Query(description="What was in force at a snapshot that a read has given.")]
 AsOf = Annotated[wire.Moment | None, Query(description="What was in force at a time.")]
 
-CONDITIONAL = problems("not_found", "stale_version", "exists", "precondition_required")
-
 
 @router.get("", responses=problems("not_found"))
 async def list_in_force(
@@ -58,7 +56,7 @@ async def list_in_force(
     agent_id: AgentId = None,
     as_of: AsOf = None,
     snapshot: SnapshotId = None,
-) -> InForceAnswer:
+) -> PreferencesAnswer:
     """List the preferences in force for the token's agent; its own value of a key goes before the general one."""
     after = parse("prf", str(paging.after["id"])) if paging.after else None
     found = await preferences.in_force(caller, agent_id, Moment(snapshot, as_of), after, paging.limit)
@@ -84,12 +82,12 @@ async def read(
 @router.put(
     "/{key}",
     response_model=PreferenceAnswer,
-    responses={201: {"model": PreferenceAnswer}, **CONDITIONAL, **problems("quota_exceeded")},
+    responses={201: {"model": PreferenceAnswer}, **problems("not_found", "quota_exceeded")},
 )
 async def state(
     request: Request,
     key: Key,
-    body: StatementRequest,
+    body: PreferenceRequest,
     caller: Speaker,
     preferences: Service,
     precondition: If,
@@ -101,10 +99,12 @@ async def state(
     return respond(_shown_written(written))
 
 
-@router.put("", response_model=BatchAnswer, responses=problems("not_found", "stale_version", "quota_exceeded"))
+@router.put(
+    "", response_model=PreferenceBatchAnswer, responses=problems("not_found", "stale_version", "quota_exceeded")
+)
 async def state_all(
     request: Request,
-    body: BatchRequest,
+    body: PreferenceBatchRequest,
     caller: Speaker,
     preferences: Service,
     agent_id: AgentId = None,
@@ -115,7 +115,7 @@ async def state_all(
     return respond(_shown_all(await preferences.state_all(caller, statements, agent_id, attempt)))
 
 
-@router.delete("/{key}", response_model=PreferenceAnswer, responses=CONDITIONAL)
+@router.delete("/{key}", response_model=PreferenceAnswer, responses=problems("not_found"))
 async def delete(
     request: Request,
     key: Key,
@@ -136,7 +136,7 @@ async def history(
     preferences: Service,
     paging: Page,
     agent_id: AgentId = None,
-) -> HistoryAnswer:
+) -> PreferenceHistoryAnswer:
     """List every version of a key, newest first, with who wrote it, when and why."""
     before = int(paging.after["version"]) if paging.after else None
     found = await preferences.history(caller, key, agent_id, before, paging.limit)
@@ -147,12 +147,12 @@ async def history(
 @router.post(
     "/{key}/rollback",
     response_model=PreferenceAnswer,
-    responses={**CONDITIONAL, **problems("conflict")},
+    responses=problems("not_found", "conflict"),
 )
 async def roll_back(
     request: Request,
     key: Key,
-    body: RollbackRequest,
+    body: PreferenceRollbackRequest,
     caller: Speaker,
     preferences: Service,
     precondition: If,

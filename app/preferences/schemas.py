@@ -43,7 +43,7 @@ def _of_its_kind(evidence: EvidenceRequest) -> EvidenceRequest:
 CheckedEvidence = Annotated[EvidenceRequest, AfterValidator(_of_its_kind)]
 
 
-class StatementRequest(Request):
+class PreferenceRequest(Request):
     """What the user says about a key."""
 
     value: Json
@@ -51,30 +51,30 @@ class StatementRequest(Request):
     reason: Reason | None = None
 
 
-class ItemRequest(StatementRequest):
+class PreferenceItemRequest(PreferenceRequest):
     """What the user says about one of several keys, after `version`; null where the key must have no value yet."""
 
     key: Key
     version: Annotated[int, Field(ge=0, le=MAX_VERSION, strict=True)] | None
 
 
-def _of_different_keys(items: list[ItemRequest]) -> list[ItemRequest]:
+def _of_different_keys(items: list[PreferenceItemRequest]) -> list[PreferenceItemRequest]:
     if len({item.key for item in items}) < len(items):
         raise wrong("must name each key once")
     return items
 
 
-class BatchRequest(Request):
+class PreferenceBatchRequest(Request):
     """What the user says about several keys: all of it is written, or nothing."""
 
     items: Annotated[
-        list[ItemRequest],
+        list[PreferenceItemRequest],
         Field(min_length=1, max_length=MAX_BATCH_ITEMS),
         AfterValidator(_of_different_keys),
     ]
 
 
-class RollbackRequest(Request):
+class PreferenceRollbackRequest(Request):
     """Which earlier version to say again."""
 
     to_version: Annotated[int, Field(ge=1, le=MAX_VERSION, strict=True)]
@@ -110,7 +110,7 @@ class PreferenceAnswer(ContentAnswer):
     updated_at: Moment
 
 
-class VersionAnswer(ContentAnswer):
+class PreferenceVersionAnswer(ContentAnswer):
     """A version: what it says, and who wrote it, through which agent and when."""
 
     written_at: Moment
@@ -118,7 +118,7 @@ class VersionAnswer(ContentAnswer):
     written_through: str | None
 
 
-class InForceAnswer(Answer):
+class PreferencesAnswer(Answer):
     """Preferences in force, and the snapshot that answers the same again."""
 
     items: list[PreferenceAnswer]
@@ -126,21 +126,21 @@ class InForceAnswer(Answer):
     snapshot: str
 
 
-class BatchAnswer(Answer):
+class PreferenceBatchAnswer(Answer):
     """The preferences that were written, in the order that they were sent in."""
 
     items: list[PreferenceAnswer]
 
 
-class HistoryAnswer(Answer):
+class PreferenceHistoryAnswer(Answer):
     """Versions of a preference, newest first."""
 
-    items: list[VersionAnswer]
+    items: list[PreferenceVersionAnswer]
     next_cursor: str | None
     snapshot: str
 
 
-def statement(key: str, body: StatementRequest) -> Statement:
+def statement(key: str, body: PreferenceRequest) -> Statement:
     """Return what a body says about a key."""
     evidence = None
     if body.evidence is not None:
@@ -161,21 +161,21 @@ def preference_answer(preference: Preference) -> PreferenceAnswer:
     )
 
 
-def batch_answer(written: Sequence[Preference]) -> BatchAnswer:
+def batch_answer(written: Sequence[Preference]) -> PreferenceBatchAnswer:
     """Show the preferences that one batch wrote."""
-    return BatchAnswer(items=[preference_answer(preference) for preference in written])
+    return PreferenceBatchAnswer(items=[preference_answer(preference) for preference in written])
 
 
-def in_force_answer(found: InForce, next_cursor: str | None) -> InForceAnswer:
+def in_force_answer(found: InForce, next_cursor: str | None) -> PreferencesAnswer:
     """Show what is in force."""
     items = [preference_answer(preference) for preference in found.items]
-    return InForceAnswer(items=items, next_cursor=next_cursor, snapshot=found.snapshot)
+    return PreferencesAnswer(items=items, next_cursor=next_cursor, snapshot=found.snapshot)
 
 
-def history_answer(history: History, next_cursor: str | None) -> HistoryAnswer:
+def history_answer(history: History, next_cursor: str | None) -> PreferenceHistoryAnswer:
     """Show the versions of a preference."""
     items = [
-        VersionAnswer(
+        PreferenceVersionAnswer(
             **_content(version),
             written_at=version.written_at,
             written_by=version.written_by.value,
@@ -183,7 +183,7 @@ def history_answer(history: History, next_cursor: str | None) -> HistoryAnswer:
         )
         for version in history.items
     ]
-    return HistoryAnswer(items=items, next_cursor=next_cursor, snapshot=history.snapshot)
+    return PreferenceHistoryAnswer(items=items, next_cursor=next_cursor, snapshot=history.snapshot)
 
 
 def _content(version: Version) -> dict[str, Any]:  # Any: the fields of ContentAnswer, each of its own type

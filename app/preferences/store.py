@@ -6,7 +6,7 @@ from typing import Any
 from uuid import UUID
 
 from sqlalchemy import Row, Select, Update, func, insert, literal, select, true, update
-from sqlalchemy.dialects.postgresql import Insert
+from sqlalchemy.dialects.postgresql import Insert, distinct_on
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from app.core.audit import AuditEntry
@@ -50,7 +50,7 @@ async def in_force(tx: Transaction, agent: str | None, after: UUID | None, limit
     """Return the preferences in force now: an agent's own value goes before the general one."""
     chosen = (
         select(*_HEAD, *_CURRENT)
-        .distinct(preferences.c.key_tag)
+        .ext(distinct_on(preferences.c.key_tag))
         .where(preferences.c.usr == tx.scope.usr, preferences.c.agent.in_(["", agent or ""]))
         .where(preferences.c.state == State.KEPT)
         .order_by(preferences.c.key_tag, preferences.c.agent.desc())
@@ -77,7 +77,7 @@ async def in_force_at(
     chosen = (
         select(*_HEAD, *(then.c[name] for name in VERSION_COLUMNS))
         .join_from(preferences, then, true())
-        .distinct(preferences.c.key_tag)
+        .ext(distinct_on(preferences.c.key_tag))
         .where(preferences.c.usr == tx.scope.usr, preferences.c.agent.in_(["", agent or ""]))
         .where(then.c.state != State.DELETED)
         .order_by(preferences.c.key_tag, preferences.c.agent.desc())

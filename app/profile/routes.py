@@ -8,13 +8,12 @@ from app.core.idempotency import Answer
 from app.core.scope import Scope
 from app.core.versions import Precondition, etag
 from app.profile.model import Profile
-from app.profile.schemas import HistoryAnswer, ProfileAnswer, ProfilePatch, history_answer, profile_answer
+from app.profile.schemas import ProfileAnswer, ProfileHistoryAnswer, ProfilePatch, history_answer, profile_answer
 from app.profile.service import Profiles
 from app.web.auth import allow
 from app.web.idempotency import attempted, rendered, respond
 from app.web.paging import Paging, next_cursor, page_of
 from app.web.preconditions import conditional, not_modified
-from app.web.problems import problems
 from app.web.provide import provided
 
 router = APIRouter(prefix="/v1/profile", tags=["profile"])
@@ -37,11 +36,7 @@ async def read(request: Request, caller: Reader, profiles: Service) -> Response:
     return respond(_shown(caller, profile))
 
 
-@router.patch(
-    "",
-    response_model=ProfileAnswer,
-    responses=problems("stale_version", "exists", "unsupported_media_type", "precondition_required"),
-)
+@router.patch("", response_model=ProfileAnswer)
 async def patch(
     request: Request,
     body: Annotated[ProfilePatch, Body(media_type=MERGE_PATCH)],
@@ -59,7 +54,7 @@ async def patch(
 
 
 @router.get("/history")
-async def history(caller: Reader, profiles: Service, paging: Page) -> HistoryAnswer:
+async def history(caller: Reader, profiles: Service, paging: Page) -> ProfileHistoryAnswer:
     """List every version of the profile, newest first, with who wrote it and when."""
     before = int(paging.after["version"]) if paging.after else None
     found = await profiles.history(caller, before, paging.limit)

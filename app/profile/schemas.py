@@ -46,7 +46,7 @@ class ProfileAnswer(FactsAnswer):
     updated_at: Moment | None
 
 
-class VersionAnswer(FactsAnswer):
+class ProfileVersionAnswer(FactsAnswer):
     """A version: what it says, and who wrote it, through which agent and when."""
 
     written_at: Moment | None
@@ -54,10 +54,10 @@ class VersionAnswer(FactsAnswer):
     written_through: str | None
 
 
-class HistoryAnswer(Answer):
+class ProfileHistoryAnswer(Answer):
     """Versions of the profile, newest first."""
 
-    items: list[VersionAnswer]
+    items: list[ProfileVersionAnswer]
     next_cursor: str | None
     snapshot: str
 
@@ -67,10 +67,10 @@ def profile_answer(usr: UUID, profile: Profile) -> ProfileAnswer:
     return ProfileAnswer(**_facts(profile), id=show("usr", usr), updated_at=profile.updated_at)
 
 
-def history_answer(history: History, next_cursor: str | None) -> HistoryAnswer:
+def history_answer(history: History, next_cursor: str | None) -> ProfileHistoryAnswer:
     """Show the versions of a profile."""
     items = [
-        VersionAnswer(
+        ProfileVersionAnswer(
             **_facts(profile),
             written_at=profile.updated_at,
             written_by=profile.written_by.value,
@@ -78,7 +78,7 @@ def history_answer(history: History, next_cursor: str | None) -> HistoryAnswer:
         )
         for profile in history.items
     ]
-    return HistoryAnswer(items=items, next_cursor=next_cursor, snapshot=history.snapshot)
+    return ProfileHistoryAnswer(items=items, next_cursor=next_cursor, snapshot=history.snapshot)
 
 
 def _facts(profile: Profile) -> dict[str, Any]:  # Any: the fields of FactsAnswer, each of its own type
