@@ -1,0 +1,60 @@
+"""What preferences and profiles keep of a user is sealed, and goes to the last row, for that user alone."""
+
+import asyncpg
+from sqlalchemy import update
+
+from app.core.audit import AuditEntry
+from app.core.scope import Scope
+from app.core.versions import Absent, Exactly
+from app.infra.db.tables import users
+from app.infra.embedded.stack import Stack
+from app.preferences.model import Statement
+from app.preferences.service import Preferences
+from app.profile.service import Profiles
+from app.wiring import Wiring
+from tests.conftest import MakeScope
+
+PHRASE = "planted-phrase-of-the-test"
+TABLES = ("preferences", "preference_versions", "profiles", "profile_versions", "idempotency")
+
+
+async def fill(wiring: Wiring, scope: Scope) -> None:
+    """Write two versions of a preference and of the profile."""
+    preferences, profiles = Preferences(wiring.db), Profiles(wiring.db)
+    said = Statement(PHRASE, {PHRASE: PHRASE}, reason=PHRASE)
+    await preferences.state(scope, said, None, Absent(), None)
+    await preferences.state(scope, said, None, Exactly(frozenset({1})), None)
+    changes = {"name": PHRASE, "role": PHRASE, "department": PHRASE, "attributes": {PHRASE: PHRASE}}
+    for version in range(2):
+        await profiles.patch(scope, changes, Exactly(frozenset({version})), None)
+
+
+async def test_nothing_that_was_said_is_readable_in_a_row(wiring: Wiring, stack: Stack, scope: MakeScope) -> None:
+    alice = await scope("alice")
+    await fill(wiring, alice)
+    connection = await asyncpg.connect(stack.admin_url.rpartition("/")[0] + "/cairn")
+    try:
+        for table in TABLES:
+            rows = await connection.fetch(f"SELECT t::text AS row FROM {table} t WHERE usr = $1", alice.usr)  # noqa: S608 - names from above
+            assert len(rows) == {"preference_versions": 2, "profile_versions": 2, "idempotency": 0}.get(table, 1)
+            for row in rows:
+                assert PHRASE not in row["row"]
+                assert PHRASE.encode().hex() not in row["row"]
+    finally:
+        await connection.close()
+
+
+async def test_all_rows_of_an_erased_user_go_and_nobody_elses(wiring: Wiring, scope: MakeScope) -> None:
+    alice, bob = await scope("alice"), await scope("bob")
+    await fill(wiring, alice)
+    await fill(wiring, bob)
+    async with wiring.db.gate(alice) as (tx, _):
+        await tx.change(update(users).filter_by(usr=alice.usr).values(state="erasing"), AuditEntry("erase", "user"))
+    kinds = [kind for kind in wiring.user_data if kind.name in {"preferences", "profile"}]
+    assert {kind.name: await kind.count(alice) for kind in kinds} == {"preferences": 3, "profile": 3}
+    for _ in range(2):
+        for kind in kinds:
+            await kind.erase(alice)
+    assert [await kind.count(alice) for kind in kinds] == [0, 0]
+    assert (await Profiles(wiring.db).read(bob)).version == 2
+    assert (await Preferences(wiring.db).read(bob, PHRASE, None)).version.number == 2
