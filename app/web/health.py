@@ -10,6 +10,7 @@ from pydantic import Field
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 
+from app.core.errors import AppError
 from app.web.wire import Answer
 
 PING_TIMEOUT_S = 1.0
@@ -52,6 +53,13 @@ router = APIRouter(tags=["health"])
 async def _readiness(request: Request) -> Readiness:
     readiness: Readiness = request.app.state.readiness
     return readiness
+
+
+async def serving(request: Request) -> None:
+    """Refuse work where nothing was built to do it. Raises `store_unavailable`."""
+    readiness = await _readiness(request)
+    if readiness.state in {State.STARTING, State.UNSUPPORTED_SCHEMA}:
+        raise AppError("store_unavailable", f"this process is {readiness.state}", headers={"Retry-After": "5"})
 
 
 @router.get("/healthz")

@@ -1,0 +1,128 @@
+"""The API process: `create_app(settings)`, and how it begins and ends."""
+
+import hashlib
+import hmac
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Any
+
+import httpx
+import structlog
+from fastapi import Depends, FastAPI
+
+from app import wiring
+from app.infra.db import migrations
+from app.infra.observability.logs import set_up_logs
+from app.settings import Settings
+from app.web import contract, health, refusals
+from app.web.draining import drains_first
+from app.web.health import Readiness, State
+from app.web.jwks import FETCH_TIMEOUT_S, PublishedKeys
+from app.web.log import RequestLog
+from app.web.middleware import BodyLimit, SecurityHeaders
+from app.web.strict import strict
+from app.web.tokens import Keys, Policy, SharedSecret, Tokens
+
+# Of the contract, not of the code: it changes when a client has to.
+CONTRACT_VERSION = "1"
+DESCRIPTION = "Memory for agents: sessions, preferences, knowledge, and context under a budget; forgotten on request."
+DOCUMENT_PATHS = "/v1/knowledge/"
+
+
+def application() -> FastAPI:
+    """Return the application by the environment: what each process of a server makes for itself."""
+    settings = Settings.load("serve")
+    set_up_logs(settings.log_level)
+    return create_app(settings)
+
+
+def create_app(settings: Settings) -> FastAPI:
+    """Return the application. It connects to nothing before its lifespan begins."""
+    app = _routed(_lifespan(settings))
+    app.state.readiness = Readiness()
+    app.state.pings = {}
+    app.state.cursor_key = _cursor_key(settings)
+    # The last one added is the outermost.
+    app.add_middleware(
+        BodyLimit,
+        limit_bytes=settings.max_body_bytes,
+        larger={DOCUMENT_PATHS: settings.max_upload_bytes},
+    )
+    app.add_middleware(RequestLog)
+    app.add_middleware(SecurityHeaders)
+    return app
+
+
+def openapi_document() -> dict[str, Any]:
+    """Return the OpenAPI document, which depends on no setting."""
+    return _routed(None).openapi()
+
+
+Lifespan = Callable[[FastAPI], AbstractAsyncContextManager[None]]
+
+
+def _routed(lifespan: Lifespan | None) -> FastAPI:
+    app = contract.Api(
+        title="Cairn",
+        version=CONTRACT_VERSION,
+        summary="Memory for AI agents",
+        description=DESCRIPTION,
+        servers=[{"url": "/", "description": "This service"}],
+        openapi_url="/openapi.json",
+        docs_url=None,  # their pages load scripts from elsewhere
+        redoc_url=None,
+        redirect_slashes=False,
+        generate_unique_id_function=contract.operation_id,
+        lifespan=lifespan,
+    )
+    refusals.install(app)
+    app.include_router(health.router, dependencies=[Depends(strict)])
+    for router in wiring.routers():
+        app.include_router(router, dependencies=[Depends(health.serving), Depends(strict)])
+    return app
+
+
+def _lifespan(settings: Settings) -> Lifespan:
+    @asynccontextmanager
+    async def live(app: FastAPI) -> AsyncIterator[None]:
+        readiness: Readiness = app.state.readiness
+        try:
+            await migrations.require_supported(settings.database_url.get_secret_value())
+        except migrations.UnsupportedSchemaError as error:
+            structlog.get_logger().error("unsupported schema", reason=str(error))
+            readiness.become(State.UNSUPPORTED_SCHEMA)
+            yield
+            return
+        async with wiring.build(settings) as wired, httpx.AsyncClient(timeout=FETCH_TIMEOUT_S) as client:
+            app.state.provided = wired.provided
+            app.state.directory = wired.directory
+            app.state.access_log = wired.access_log
+            app.state.pings = wired.pings
+            app.state.tokens = Tokens(_keys(settings, client), _policy(settings))
+            readiness.become(State.READY)
+            with drains_first(readiness, settings.drain_s):
+                yield
+            readiness.become(State.DRAINING)
+
+    return live
+
+
+def _keys(settings: Settings, client: httpx.AsyncClient) -> Keys:
+    if settings.auth_jwks_url:
+        return PublishedKeys(settings.auth_jwks_url, client)
+    return SharedSecret(settings.auth_secret.get_secret_value())
+
+
+def _policy(settings: Settings) -> Policy:
+    return Policy(
+        issuer=settings.auth_issuer or None,
+        audience=settings.auth_audience or None,
+        tenant_claim=settings.auth_tenant_claim,
+        max_life_s=settings.auth_max_life_s,
+        default_scopes=frozenset(settings.default_scopes.split()),
+    )
+
+
+def _cursor_key(settings: Settings) -> bytes:
+    """Return the key that list cursors are made with: the same in every process of an installation."""
+    return hmac.new(settings.master_key.get_secret_value().encode(), b"cairn list cursors", hashlib.sha256).digest()

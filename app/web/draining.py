@@ -1,0 +1,35 @@
+"""The end of a process: first it says that it takes no more work, then it stops taking any."""
+
+import asyncio
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+from app.web.health import Readiness, State
+
+
+@contextmanager
+def drains_first(readiness: Readiness, wait_s: float) -> Iterator[None]:
+    """Put a wait before what SIGTERM does in this process: `/readyz` answers 503 meanwhile, and requests are served.
+
+    A balancer has the time to look elsewhere. A second SIGTERM ends the wait. SIGINT isn't touched: a person waits.
+    """
+    serving = signal.getsignal(signal.SIGTERM)
+    if not callable(serving):  # not under a server: SIGTERM ends the process
+        yield
+        return
+    stop = serving
+    loop = asyncio.get_running_loop()
+
+    def drain(number: int, frame: FrameType | None) -> None:
+        wait = 0 if readiness.state is State.DRAINING else wait_s
+        readiness.become(State.DRAINING)
+        # A signal's handler runs between any two instructions: the loop is told, and woken, the thread-safe way.
+        loop.call_soon_threadsafe(loop.call_later, wait, stop, number, frame)
+
+    signal.signal(signal.SIGTERM, drain)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, stop)
