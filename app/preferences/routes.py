@@ -115,7 +115,7 @@ async def state_all(
     return respond(_shown_all(await preferences.state_all(caller, statements, agent_id, attempt)))
 
 
-@router.delete("/{key}", response_model=PreferenceAnswer, responses=problems("not_found"))
+@router.delete("/{key}", status_code=204, response_model=None, responses=problems("not_found"))
 async def delete(
     request: Request,
     key: Key,
@@ -124,9 +124,9 @@ async def delete(
     precondition: If,
     agent_id: AgentId = None,
 ) -> Response:
-    """Take the value out of every version. A stub is left, whose version a later write may build on."""
-    attempt = await attempted(request, _shown)
-    return respond(_shown(await preferences.delete(caller, key, agent_id, precondition, attempt)))
+    """Take the value out of every version. A stub is left: its version is the ETag, which a later write may build on."""
+    attempt = await attempted(request, _shown_stub)
+    return respond(_shown_stub(await preferences.delete(caller, key, agent_id, precondition, attempt)))
 
 
 @router.get("/{key}/history", responses=problems("not_found"))
@@ -166,6 +166,10 @@ async def roll_back(
 
 def _shown(preference: Preference) -> Answer:
     return rendered(preference_answer(preference), version=preference.version.number)
+
+
+def _shown_stub(stub: Preference) -> Answer:
+    return rendered(None, 204, version=stub.version.number)
 
 
 def _shown_all(written: Sequence[Preference]) -> Answer:

@@ -19,6 +19,7 @@ PUBLIC = {
 
 CHANGES_WITHOUT_A_VERSION = {
     "DELETE /v1/users/me": "a user has no version; an erasure is never stale",
+    "PUT /v1/preferences": "a batch: each of its items names its own version",
 }
 
 _CHANGES = frozenset({"PUT", "PATCH", "DELETE"})

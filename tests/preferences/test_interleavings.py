@@ -46,7 +46,7 @@ class Walk:
         match self.random.choice(("state", "state", "delete", "rollback")):
             case "delete":
                 answer = await self.caller.delete(path, headers=headers)
-                assert answer.status_code == (200 if model.is_kept else 404)
+                assert answer.status_code == (204 if model.is_kept else 404)
                 if model.is_kept:
                     model.delete()
             case "rollback" if version:
