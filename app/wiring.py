@@ -1,15 +1,184 @@
 """Builds every object once; the only module that knows every concrete class."""
 
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+
+from fastapi import APIRouter
 from sqlalchemy import MetaData
 
-from app.infra.audit import tables as _audit
-from app.infra.db import tables as _db
-from app.infra.db.base import metadata as _metadata
-from app.infra.segments import tables as _segments
+from app.context import routes as context_routes
+from app.context import tables as context_tables
+from app.context.service import Contexts
+from app.core.jobs import Handler
+from app.core.memory import Source, UserData
+from app.erasure import routes as erasure_routes
+from app.erasure import tables as erasure_tables
+from app.erasure.service import EraseHandler, Erasures, SweepHandler
+from app.infra.audit import tables as audit_tables
+from app.infra.audit.writer import AuditWriter
+from app.infra.crypto.master import MasterKeys
+from app.infra.db import tables as db_tables
+from app.infra.db.base import metadata as declarations
+from app.infra.db.engine import make_engine
+from app.infra.db.rows import OwnedRows
+from app.infra.db.transaction import Database
+from app.infra.embedders.build import build as build_embedder
+from app.infra.embedders.openai import Endpoint
+from app.infra.embedders.service import EmbeddingService
+from app.infra.keys.directory import Directory
+from app.infra.keys.store import KeyStore, open_pool
+from app.infra.keys.vault import Vault, open_vault
+from app.infra.queue.userdata import JobsData
+from app.infra.redis.client import RedisStore, connect
+from app.infra.redis.userdata import HotData
+from app.infra.segments import tables as segment_tables
+from app.preferences import routes as preference_routes
+from app.preferences import tables as preference_tables
+from app.preferences.service import Preferences
+from app.preferences.source import PreferenceSource
+from app.profile import routes as profile_routes
+from app.profile import tables as profile_tables
+from app.profile.service import Profiles
+from app.profile.source import ProfileSource
+from app.settings import Settings
 
-DECLARATIONS = (_audit, _db, _segments)
+KEYS_POOL = 4
+
+
+@dataclass(frozen=True)
+class Base:
+    """What all features are built on."""
+
+    settings: Settings
+    db: Database
+    vault: Vault
+    redis: RedisStore
+    embedding: EmbeddingService
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What one feature adds: the objects its routes ask for, its jobs, its sources, its data."""
+
+    provided: Mapping[type, object]
+    handlers: Sequence[Handler] = ()
+    sources: Sequence[Source] = ()
+    data: Sequence[UserData] = ()
+
+
+@dataclass(frozen=True)
+class Wiring:
+    """Everything that a process needs, built and connected."""
+
+    provided: Mapping[type, object]
+    handlers: Sequence[Handler]
+    user_data: Sequence[UserData]
+    db: Database
+    vault: Vault
+    directory: Directory
+    access_log: AuditWriter
+    pings: Mapping[str, Callable[[], Awaitable[object]]]
 
 
 def metadata() -> MetaData:
-    """Return the declarations of every table."""
-    return _metadata
+    """Return the declarations of every table: importing their modules has made them."""
+    return declarations
+
+
+def routers() -> list[APIRouter]:
+    """Return every feature's routes."""
+    return [
+        preference_routes.router,
+        profile_routes.router,
+        context_routes.router,
+        erasure_routes.router,
+    ]
+
+
+@asynccontextmanager
+async def build(settings: Settings) -> AsyncIterator[Wiring]:
+    """Build everything, start what runs in the background, and close it in the end."""
+    async with AsyncExitStack() as stack:
+        log = AuditWriter(settings.database_log_url.get_secret_value())
+        base = await _base(settings, log, stack)
+        features = [_preferences(base), _profile(base)]
+        data = [*_shared_data(base.db), *(kind for feature in features for kind in feature.data), HotData(base.redis)]
+        sources = [source for feature in features for source in feature.sources]
+        features += [_context(base, sources), _erasure(base, data)]
+        writer = asyncio.create_task(log.run())
+        stack.push_async_callback(_finish, log, writer)
+        yield Wiring(
+            provided={kind: thing for feature in features for kind, thing in feature.provided.items()},
+            handlers=[handler for feature in features for handler in feature.handlers],
+            user_data=data,
+            db=base.db,
+            vault=base.vault,
+            directory=Directory(base.vault, base.db),
+            access_log=log,
+            pings={"postgres": base.db.ping, "keys": base.vault.ping, "redis": base.redis.ping},
+        )
+
+
+async def _base(settings: Settings, log: AuditWriter, stack: AsyncExitStack) -> Base:
+    engine = make_engine(settings.database_url.get_secret_value(), settings.db_pool_size)
+    stack.push_async_callback(engine.dispose)
+    store = KeyStore(await open_pool(settings.keys_url.get_secret_value(), KEYS_POOL))
+    stack.push_async_callback(store.close)
+    vault = await open_vault(store, MasterKeys.parse(settings.master_key.get_secret_value()))
+    redis = connect(settings.redis_url.get_secret_value())
+    stack.push_async_callback(redis.close)
+    endpoint = Endpoint(settings.llm_base_url) if settings.llm_base_url else None
+    embedding = EmbeddingService(build_embedder(settings.embedder, endpoint=endpoint))
+    stack.push_async_callback(embedding.close)
+    return Base(settings, Database(engine, vault, log), vault, redis, embedding)
+
+
+async def _finish(log: AuditWriter, writer: asyncio.Task[None]) -> None:
+    log.close()
+    await writer
+
+
+def _shared_data(db: Database) -> list[UserData]:
+    """Return the data of no feature: what the doors, the index, the queue and the audit keep of a user."""
+    tombstone = "one row with a random reference, so that whatever is in flight for it is refused"
+    proof = "rows without content that name a random reference: the proof of who did what, and of this erasure"
+    return [
+        JobsData(db),
+        OwnedRows(db, "idempotency", (db_tables.idempotency,)),
+        OwnedRows(db, "index", (segment_tables.segment_items, segment_tables.segments)),
+        OwnedRows(db, "users", (db_tables.users,), retained=tombstone),
+        OwnedRows(db, "audit", (audit_tables.audit_log,), retained=proof),
+        OwnedRows(db, "erasures", (erasure_tables.erasures,), retained=proof),
+    ]
+
+
+def _preferences(base: Base) -> Parts:
+    tables = (preference_tables.preference_versions, preference_tables.preferences)
+    return Parts(
+        provided={Preferences: Preferences(base.db)},
+        sources=[PreferenceSource(base.db)],
+        data=[OwnedRows(base.db, "preferences", tables)],
+    )
+
+
+def _profile(base: Base) -> Parts:
+    return Parts(
+        provided={Profiles: Profiles(base.db)},
+        sources=[ProfileSource(base.db)],
+        data=[OwnedRows(base.db, "profile", (profile_tables.profile_versions, profile_tables.profiles))],
+    )
+
+
+def _context(base: Base, sources: Sequence[Source]) -> Parts:
+    contexts = Contexts(base.db, sources, base.embedding.embedder.count_tokens)
+    return Parts(provided={Contexts: contexts}, data=[OwnedRows(base.db, "memory_log", (context_tables.memory_log,))])
+
+
+def _erasure(base: Base, data: Sequence[UserData]) -> Parts:
+    erasures = Erasures(base.db, base.vault, data, timedelta(seconds=base.settings.auth_max_life_s))
+    return Parts(provided={Erasures: erasures}, handlers=[EraseHandler(erasures), SweepHandler(erasures)])
+
+

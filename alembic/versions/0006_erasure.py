@@ -30,11 +30,12 @@ def upgrade() -> None:
     """)
     # No DELETE: the proof of an erasure outlives the user.
     protect(op, "erasures", "SELECT, INSERT, UPDATE")
+    # From priority 100 on (app.core.jobs) they are the erasure's own.
     op.execute("""
         CREATE FUNCTION count_jobs() RETURNS bigint
         LANGUAGE sql SECURITY DEFINER SET search_path = queue, pg_temp AS $$
             SELECT count(*) FROM procrastinate_jobs
-            WHERE queue_name <> 'erase' AND status <> 'doing'
+            WHERE priority < 100 AND status <> 'doing'
                 AND args ->> 'usr' = nullif(current_setting('app.user_id', true), '')
         $$
     """)
@@ -42,7 +43,7 @@ def upgrade() -> None:
         CREATE FUNCTION discard_jobs() RETURNS void
         LANGUAGE sql SECURITY DEFINER SET search_path = queue, pg_temp AS $$
             DELETE FROM procrastinate_jobs
-            WHERE queue_name <> 'erase' AND status <> 'doing'
+            WHERE priority < 100 AND status <> 'doing'
                 AND args ->> 'usr' = nullif(current_setting('app.user_id', true), '')
         $$
     """)

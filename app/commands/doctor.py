@@ -76,9 +76,10 @@ async def _guarded(check: Check, settings: Settings) -> Finding:
 async def _query(url: str, statement: str) -> asyncpg.Record:
     connection = await asyncpg.connect(url, timeout=TIMEOUT_S, statement_cache_size=0)
     try:
-        return await connection.fetchrow(statement)
+        rows = await connection.fetch(statement)
     finally:
         await connection.close()
+    return rows[0]
 
 
 async def _postgres(settings: Settings) -> Finding:

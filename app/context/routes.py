@@ -18,7 +18,7 @@ from app.context.service import Contexts
 from app.core.ids import parse
 from app.core.scope import Scope
 from app.web.auth import allow
-from app.web.paging import Paging, next_cursor, page_of
+from app.web.paging import Paging, Position, next_cursor, page_of
 from app.web.problems import problems
 from app.web.provide import provided
 
@@ -58,7 +58,7 @@ async def list_log(
     session = parse("ses", session_id) if session_id else None
     before = UUID(hex=str(paging.after["id"])) if paging.after else None
     entries = await contexts.page_log(caller, session, before, paging.limit)
-    following = {"id": entries[-1].id.hex} if len(entries) == paging.limit else None
+    following: Position | None = {"id": entries[-1].id.hex} if len(entries) == paging.limit else None
     return LogPageAnswer(items=[log_answer(entry) for entry in entries], next_cursor=next_cursor(following))
 
 

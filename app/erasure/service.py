@@ -148,7 +148,7 @@ class Erasures:
             signer = self._keys.signer
             signed = {"document": document, "signature": {"kid": signer.key_id, "alg": "EdDSA", "value": signer.sign(document)}}
             await store.finish(tx, signed, finished_at, entry)
-            tx.enqueue(Job(SWEEP_JOB, once="sweep"))
+            tx.enqueue(Job(SWEEP_JOB, priority=ERASURE_PRIORITY, once="sweep"))
 
     async def _count(self, scope: Scope) -> dict[str, int]:
         kinds = [kind for kind in self._kinds if kind.retained is None]

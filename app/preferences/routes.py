@@ -84,7 +84,7 @@ async def read(
     response_model=PreferenceAnswer,
     responses={201: {"model": PreferenceAnswer}, **problems("not_found", "quota_exceeded")},
 )
-async def state(
+async def write(
     request: Request,
     key: Key,
     body: PreferenceRequest,
@@ -95,14 +95,14 @@ async def state(
 ) -> Response:
     """Write what the user says about a key."""
     attempt = await attempted(request, _shown_written)
-    written = await preferences.state(caller, statement(key, body), agent_id, precondition, attempt)
+    written = await preferences.write(caller, statement(key, body), agent_id, precondition, attempt)
     return respond(_shown_written(written))
 
 
 @router.put(
     "", response_model=PreferenceBatchAnswer, responses=problems("not_found", "stale_version", "quota_exceeded")
 )
-async def state_all(
+async def write_all(
     request: Request,
     body: PreferenceBatchRequest,
     caller: Speaker,
@@ -112,7 +112,7 @@ async def state_all(
     """Write what the user says about several keys: all of it, or nothing where one of the versions is stale."""
     attempt = await attempted(request, _shown_all)
     statements = [(statement(item.key, item), item.version) for item in body.items]
-    return respond(_shown_all(await preferences.state_all(caller, statements, agent_id, attempt)))
+    return respond(_shown_all(await preferences.write_all(caller, statements, agent_id, attempt)))
 
 
 @router.delete("/{key}", status_code=204, response_model=None, responses=problems("not_found"))
@@ -124,9 +124,9 @@ async def delete(
     precondition: If,
     agent_id: AgentId = None,
 ) -> Response:
-    """Take the value out of every version. A stub is left: its version is the ETag, which a later write may build on."""
-    attempt = await attempted(request, _shown_stub)
-    return respond(_shown_stub(await preferences.delete(caller, key, agent_id, precondition, attempt)))
+    """Take the value out of every version. A stub is left; a later write may build on its version, the ETag."""
+    attempt = await attempted(request, _shown_deleted)
+    return respond(_shown_deleted(await preferences.delete(caller, key, agent_id, precondition, attempt)))
 
 
 @router.get("/{key}/history", responses=problems("not_found"))
@@ -168,7 +168,7 @@ def _shown(preference: Preference) -> Answer:
     return rendered(preference_answer(preference), version=preference.version.number)
 
 
-def _shown_stub(stub: Preference) -> Answer:
+def _shown_deleted(stub: Preference) -> Answer:
     return rendered(None, 204, version=stub.version.number)
 
 

@@ -91,7 +91,7 @@ class Preferences:
             snapshot = show_snapshot(tx.box, await tx.change_number())
             return History(versions[:limit], snapshot, more=len(versions) > limit)
 
-    async def state(
+    async def write(
         self,
         scope: Scope,
         statement: Statement,
@@ -105,12 +105,12 @@ class Preferences:
             current = await store.find(tx, statement.key, agent)
             base = base_of(precondition, current)
             change = Change(current.id if current else uuid7(), statement.key, base, statement.content())
-            preference = await _write(tx, change, agent, precondition, "state")
+            preference = await _perform(tx, change, agent, precondition, "write")
             written = Written(preference, created=current is None or current.is_deleted)
             await tx.answer(written)
         return written
 
-    async def state_all(
+    async def write_all(
         self,
         scope: Scope,
         statements: Sequence[tuple[Statement, int | None]],
@@ -125,7 +125,7 @@ class Preferences:
         async with self._db.write(scope, attempt) as tx:
             found = await store.find_each(tx, [statement.key for statement, _ in statements], agent)
             changes = _changes(statements, found)
-            entries = [AuditEntry("state", "preference", change.id) for change in changes]
+            entries = [AuditEntry("write", "preference", change.id) for change in changes]
             number = await tx.next_change(entries[0])
             await _require_room(tx, sum(change.base is None for change in changes))
             written: list[Preference] = []
@@ -152,7 +152,7 @@ class Preferences:
             if current is None or current.is_deleted:
                 raise not_there(current)
             change = Change(current.id, key, base_of(precondition, current), DELETION)
-            stub = await _write(tx, change, agent, precondition, "delete")
+            stub = await _perform(tx, change, agent, precondition, "delete")
             await store.erase_values(tx, stub.id, stub.version.number, AuditEntry("delete", "preference", stub.id))
             await tx.answer(stub)
         return stub
@@ -180,12 +180,12 @@ class Preferences:
             if earlier is None:
                 raise invalid("to_version", "there is no such version")
             change = Change(current.id, key, base, restored(earlier.content))
-            preference = await _write(tx, change, agent, precondition, "roll_back")
+            preference = await _perform(tx, change, agent, precondition, "roll_back")
             await tx.answer(preference)
         return preference
 
 
-async def _write(
+async def _perform(
     tx: Transaction,
     change: Change,
     agent: str | None,

@@ -238,7 +238,7 @@ def units(messages: Sequence[Message]) -> list[Sequence[Message]]:
             for between in range(call, place + 1):
                 starts[between] = min(starts[between], starts[call])
     borders = [place for place in range(len(messages)) if starts[place] == place]
-    return [messages[start:end] for start, end in zip(borders, [*borders[1:], len(messages)], strict=True)]
+    return [messages[start:end] for start, end in zip(borders, [*borders, len(messages)][1:], strict=True)]
 
 
 def split(messages: Sequence[Message], window_size: int) -> tuple[Sequence[Message], Sequence[Message]]:

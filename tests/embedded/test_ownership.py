@@ -16,6 +16,7 @@ import psutil
 import pytest
 
 from app.infra.embedded.failures import FolderInUseError
+from app.infra.embedded.leftovers import Note
 from app.infra.embedded.stack import Server, Stack
 
 LAUNCHER = Path(__file__).with_name("launcher.py")
@@ -66,19 +67,30 @@ def test_a_second_owner_is_refused_and_told_who_the_first_is(tmp_path: Path) -> 
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the next start stops them")
-def test_a_killed_launcher_leaves_no_orphan_and_the_next_start_finds_its_data(tmp_path: Path, shelf: Path) -> None:
+def test_a_killed_launcher_leaves_no_orphan(tmp_path: Path, shelf: Path) -> None:
     with launched(tmp_path / "data", shelf) as (launcher, report):
-        pids = set(report["running"].values())
         assert set(report["running"]) == {"chroma", "valkey", "postgres", "service"}
+        launcher.kill()
+        assert becomes_true(lambda: not any(map(runs, report["running"].values())))
+    Stack(tmp_path / "data", shelf=shelf).remove()
+
+
+def test_a_start_right_after_a_kill_waits_for_the_old_servers_and_finds_their_data(tmp_path: Path, shelf: Path) -> None:
+    data = tmp_path / "data"
+    with launched(data, shelf) as (launcher, report):
         with pytest.raises(FolderInUseError, match=f"process {report['pid']},"):
-            Stack(tmp_path / "data", shelf=shelf).start()
+            Stack(data, shelf=shelf).start()
         launcher.kill()
         launcher.wait()
-        with Stack(tmp_path / "data", shelf=shelf) as stack:  # at once, while they are still ending
-            assert not [pid for pid in pids if runs(pid)]
-            assert stack.urls.database != report["urls"]["database"]
-    assert becomes_true(lambda: not any(map(runs, pids)))
+        with Stack(data, shelf=shelf) as stack:
+            assert not [name for name, pid in report["running"].items() if runs(pid)]
+            assert stack.urls.redis != report["urls"]["redis"]
     stack.remove()
+
+
+def test_every_server_can_be_known_again_by_its_command_line(servers: Stack) -> None:
+    for child in servers.supervisor.children:  # what ends leftovers where no kernel does
+        assert Note(child.pid, child.program.command, child.ending).running, child.program.name
 
 
 def test_ctrl_c_reaches_the_launcher_alone_and_services_stop_before_the_stores(tmp_path: Path, shelf: Path) -> None:

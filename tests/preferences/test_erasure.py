@@ -22,8 +22,8 @@ async def fill(wiring: Wiring, scope: Scope) -> None:
     """Write two versions of a preference and of the profile."""
     preferences, profiles = Preferences(wiring.db), Profiles(wiring.db)
     said = Statement(PHRASE, {PHRASE: PHRASE}, reason=PHRASE)
-    await preferences.state(scope, said, None, Absent(), None)
-    await preferences.state(scope, said, None, Exactly(frozenset({1})), None)
+    await preferences.write(scope, said, None, Absent(), None)
+    await preferences.write(scope, said, None, Exactly(frozenset({1})), None)
     changes = {"name": PHRASE, "role": PHRASE, "department": PHRASE, "attributes": {PHRASE: PHRASE}}
     for version in range(2):
         await profiles.patch(scope, changes, Exactly(frozenset({version})), None)

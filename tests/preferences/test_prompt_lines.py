@@ -26,7 +26,7 @@ async def test_each_is_a_line_of_its_key_and_value(wiring: Wiring, scope: MakeSc
     alice, preferences = await scope("alice"), Preferences(wiring.db)
     values = {"units": {"length": "m"}, "language": "zh-CN", "tone": "简短"}
     written = [
-        await preferences.state(alice, Statement(key, value), None, Absent(), None) for key, value in values.items()
+        await preferences.write(alice, Statement(key, value), None, Absent(), None) for key, value in values.items()
     ]
     ids = {each.preference.key: show("prf", each.preference.id) for each in written}
     found = await PreferenceSource(wiring.db).gather(alice, question("preferences", "profile"))
@@ -44,17 +44,17 @@ async def test_each_is_a_line_of_its_key_and_value(wiring: Wiring, scope: MakeSc
 async def test_an_agents_own_value_goes_before_the_general_one(wiring: Wiring, scope: MakeScope) -> None:
     writer, reviewer = await scope("alice", agent="writer"), await scope("alice", agent="reviewer")
     preferences = Preferences(wiring.db)
-    await preferences.state(writer, Statement("language", "en"), None, Absent(), None)
-    await preferences.state(writer, Statement("language", "zh-CN"), "writer", Absent(), None)
+    await preferences.write(writer, Statement("language", "en"), None, Absent(), None)
+    await preferences.write(writer, Statement("language", "zh-CN"), "writer", Absent(), None)
     assert await lines(wiring, writer) == ['language: "zh-CN"']
     assert await lines(wiring, reviewer) == ['language: "en"']
 
 
 async def test_a_snapshot_gives_what_was_in_force_without_what_is_erased(wiring: Wiring, scope: MakeScope) -> None:
     alice, preferences = await scope("alice"), Preferences(wiring.db)
-    await preferences.state(alice, Statement("language", "en"), None, Absent(), None)
-    await preferences.state(alice, Statement("diet", "vegan"), None, Absent(), None)
-    await preferences.state(alice, Statement("language", "zh-CN"), None, Exactly(frozenset({1})), None)
+    await preferences.write(alice, Statement("language", "en"), None, Absent(), None)
+    await preferences.write(alice, Statement("diet", "vegan"), None, Absent(), None)
+    await preferences.write(alice, Statement("language", "zh-CN"), None, Exactly(frozenset({1})), None)
     assert await lines(wiring, alice, snapshot=1) == ['language: "en"']
     assert await lines(wiring, alice, snapshot=2) == ['diet: "vegan"', 'language: "en"']
     await preferences.delete(alice, "diet", None, Exactly(frozenset({1})), None)

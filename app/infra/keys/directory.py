@@ -31,9 +31,8 @@ class Directory:
             await self._refuse_revoked(token_id)
         known = self._known.get(subject)
         if known is not None:
-            entry, erasure = known
-            _refuse_old(entry, erasure, issued_at)
-            return entry.usr
+            _refuse_old(*known, issued_at)
+            return known[0].usr
         entry, erasure = await self._vault.find(subject)
         _refuse_old(entry, erasure, issued_at)
         if entry is None:

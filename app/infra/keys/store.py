@@ -61,19 +61,20 @@ class KeyStore:
                 fresh.value,
                 fresh.master_id,
             )
-            row = await connection.fetchrow("SELECT value, master_id FROM secrets WHERE name = $1", name)
-            return Wrapped(row["value"], row["master_id"])
+            row = _one(await connection.fetchrow("SELECT value, master_id FROM secrets WHERE name = $1", name))
+        return Wrapped(row["value"], row["master_id"])
 
     async def find(self, subject_tag: bytes) -> tuple[Entry | None, Erasure | None]:
         """Return the subject's entry and the mark of its last erasure, each None where there is none."""
         async with self._connection() as connection:
-            row = await connection.fetchrow(
+            found = await connection.fetchrow(
                 "SELECT s.usr, s.registered, s.issued_before, e.usr AS erased, e.erased_at, e.stop"
                 " FROM (SELECT $1::bytea AS tag) q LEFT JOIN subjects s ON s.subject_tag = q.tag"
                 " LEFT JOIN LATERAL (SELECT usr, erased_at, stop FROM erasures WHERE subject_tag = q.tag"
                 " ORDER BY erased_at DESC LIMIT 1) e ON true",
                 subject_tag,
             )
+        row = _one(found)
         entry = Entry(row["usr"], row["registered"], row["issued_before"]) if row["usr"] else None
         return entry, Erasure(row["erased"], row["erased_at"], row["stop"]) if row["erased"] else None
 
@@ -254,6 +255,12 @@ class KeyStore:
                 yield connection
         except (OSError, TimeoutError, asyncpg.PostgresConnectionError, asyncpg.InterfaceError) as error:
             raise AppError("store_unavailable", "the key store", headers={"Retry-After": "2"}) from error
+
+
+def _one(row: asyncpg.Record | None) -> asyncpg.Record:
+    if row is None:
+        raise LookupError("a row that this connection wrote, or a query that always has one, gave none")
+    return row
 
 
 async def open_pool(url: str, size: int) -> asyncpg.Pool:

@@ -101,6 +101,10 @@ class Vault:
         """Return how many keys and ways to the reference are left."""
         return await self._store.remaining(usr)
 
+    async def ping(self) -> None:
+        """Ask the key store for an answer. Raises `store_unavailable` without one."""
+        await self._store.ping()
+
     async def _open(self, usr: UUID) -> Box:
         keys, secret = await self._store.keys(usr)
         if not keys or secret is None:

@@ -105,7 +105,7 @@ class Runner:
 
     def _register(self, handler: Handler) -> None:
         @self._queue.task(name=handler.name, pass_context=True, retry=Patience())
-        async def run(context: JobContext, tenant: str, usr: str, **args: Any) -> None:  # Any: Procrastinate's JSON
+        async def run(context: JobContext, /, tenant: str, usr: str, **args: Any) -> None:  # Any: Procrastinate's JSON
             scope = Scope(tenant, UUID(usr), None, Actor.WORKER, request_id=f"job_{context.job.id}")
             try:
                 await handler.run(scope, args)

@@ -12,8 +12,8 @@ class JobsData:
 
     name = "jobs"
     store = "postgres"
-    tables = ()
-    retained = None
+    tables: tuple[str, ...] = ()
+    retained: str | None = None
 
     def __init__(self, db: Database) -> None:
         """Take the doors."""

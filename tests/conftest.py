@@ -1,0 +1,126 @@
+"""What tests stand on: real servers, started once; the product wired to them; users in tenants of their own."""
+
+import asyncio
+import time
+import uuid
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import AsyncExitStack
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import httpx
+import pytest
+import pytest_asyncio
+from jose import jwt
+
+from app import wiring as product
+from app.core.scope import Scope, Subject
+from app.infra.crypto.master import MasterKeys
+from app.infra.db import migrations
+from app.infra.embedded.stack import Stack, start_for_tests
+from app.main import create_app
+from app.settings import Settings
+
+SECRET = "a secret of the tests, and of nothing else"
+USER_SCOPES = "sessions memories profile preferences preferences:explicit knowledge context audit export forget"
+MASTER_KEY = MasterKeys.generate("test")
+
+MakeScope = Callable[..., Awaitable[Scope]]
+MakeClient = Callable[..., Awaitable[httpx.AsyncClient]]
+
+
+@pytest.fixture(scope="session")
+def stack() -> Iterator[Stack]:
+    """The three servers, migrated."""
+    with TemporaryDirectory(prefix="cairn-tests-") as folder:
+        Path(folder).chmod(0o755)  # PostgreSQL runs as another user where root runs the tests
+        running = start_for_tests(Path(folder) / "data")
+        try:
+            owner, keys = running.urls.database_owner, running.urls.keys
+            assert owner is not None
+            assert keys is not None
+            migrations.upgrade(owner, keys)
+            yield running
+        finally:
+            running.stop()
+            running.remove()
+
+
+@pytest.fixture(scope="session")
+def settings(stack: Stack) -> Settings:
+    """The settings of a process on those servers."""
+    urls = stack.urls
+    return Settings.model_validate(
+        {
+            "auth_secret": SECRET,
+            "master_key": MASTER_KEY,
+            "default_scopes": USER_SCOPES,
+            "database_url": urls.database,
+            "database_owner_url": urls.database_owner,
+            "database_log_url": urls.database_log,
+            "queue_url": urls.queue,
+            "keys_url": urls.keys,
+            "redis_url": urls.redis,
+            "chroma_url": urls.chroma,
+            "data_dir": stack.data,
+            "drain_s": 0,
+        },
+    )
+
+
+@pytest_asyncio.fixture(scope="session")
+async def wiring(settings: Settings) -> AsyncIterator[product.Wiring]:
+    """Every object of the product, built once for the run."""
+    async with product.build(settings) as wired:
+        yield wired
+
+
+@pytest.fixture
+def tenant() -> str:
+    """A tenant of this test's own."""
+    return f"t-{uuid.uuid4().hex[:12]}"
+
+
+@pytest_asyncio.fixture
+async def scope(wiring: product.Wiring, tenant: str) -> MakeScope:
+    """Makes users: `await scope()`, or `await scope("alice", agent="helpdesk")`."""
+
+    async def make(sub: str | None = None, agent: str | None = None, in_tenant: str | None = None) -> Scope:
+        subject = Subject("", in_tenant or tenant, sub or f"user-{uuid.uuid4().hex[:8]}")
+        usr = await wiring.directory.enter(subject, int(time.time()), None)
+        return Scope(subject.tenant, usr, agent, request_id="req_test", address="loopback")
+
+    return make
+
+
+def make_token(sub: str, tenant: str, **claims: str | int) -> str:
+    """Return a token that the product takes."""
+    now = int(time.time())
+    return jwt.encode({"sub": sub, "tenant": tenant, "iat": now, "exp": now + 600, **claims}, SECRET, algorithm="HS256")
+
+
+@pytest_asyncio.fixture
+async def client(settings: Settings, tenant: str) -> AsyncIterator[MakeClient]:
+    """Makes clients of one application: `await client("alice")`, each with a token of its own."""
+    async with AsyncExitStack() as closing:
+        app = create_app(settings)
+        await closing.enter_async_context(app.router.lifespan_context(app))
+
+        async def make(sub: str = "alice", in_tenant: str | None = None, **claims: str | int) -> httpx.AsyncClient:
+            return await closing.enter_async_context(
+                httpx.AsyncClient(
+                    transport=httpx.ASGITransport(app=app),
+                    base_url="http://cairn.test",
+                    headers={"Authorization": f"Bearer {make_token(sub, in_tenant or tenant, **claims)}"},
+                    timeout=30,
+                ),
+            )
+
+        yield make
+
+
+async def eventually(check: Callable[[], Awaitable[bool]], within_s: float = 20.0) -> None:
+    """Wait until `check` says so; fail where it doesn't in time."""
+    async with asyncio.timeout(within_s):
+        while not await check():
+            await asyncio.sleep(0.02)
