@@ -64,6 +64,6 @@ async def test_a_snapshot_gives_what_was_in_force_without_what_is_erased(wiring:
 
 async def test_who_has_none_or_is_not_asked_gives_nothing(wiring: Wiring, scope: MakeScope) -> None:
     alice, bob = await scope("alice"), await scope("bob")
-    await Preferences(wiring.db).state(alice, Statement("language", "en"), None, Absent(), None)
+    await Preferences(wiring.db).write(alice, Statement("language", "en"), None, Absent(), None)
     assert await lines(wiring, bob) == []
     assert await PreferenceSource(wiring.db).gather(alice, question("profile", "messages")) == []
