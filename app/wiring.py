@@ -110,6 +110,8 @@ async def build(settings: Settings) -> AsyncIterator[Wiring]:
         features += [_context(base, sources), _erasure(base, data)]
         writer = asyncio.create_task(log.run())
         stack.push_async_callback(_finish, log, writer)
+        # The model is loaded beside the first requests: those that need it wait for it, the others don't.
+        stack.push_async_callback(_end, asyncio.create_task(base.embedding.start()))
         yield Wiring(
             provided={kind: thing for feature in features for kind, thing in feature.provided.items()},
             handlers=[handler for feature in features for handler in feature.handlers],
@@ -139,6 +141,11 @@ async def _base(settings: Settings, log: AuditWriter, stack: AsyncExitStack) -> 
 async def _finish(log: AuditWriter, writer: asyncio.Task[None]) -> None:
     log.close()
     await writer
+
+
+async def _end(task: asyncio.Task[None]) -> None:
+    task.cancel()
+    await asyncio.wait({task})
 
 
 def _shared_data(db: Database) -> list[UserData]:
@@ -173,7 +180,7 @@ def _profile(base: Base) -> Parts:
 
 
 def _context(base: Base, sources: Sequence[Source]) -> Parts:
-    contexts = Contexts(base.db, sources, base.embedding.embedder.count_tokens)
+    contexts = Contexts(base.db, sources, base.embedding.count_tokens)
     return Parts(provided={Contexts: contexts}, data=[OwnedRows(base.db, "memory_log", (context_tables.memory_log,))])
 
 
