@@ -33,6 +33,8 @@ def main(data: Path, shelf: Path) -> int:
     stack.start()
     port = (stack.urls.database or "").rpartition(":")[2].partition("/")[0]
     note = data / "run" / "service.note"
+    for left in (note, note.with_name("service.ready")):
+        left.unlink(missing_ok=True)
     service = Program("service", (sys.executable, "-c", SERVICE, port, str(note)))
     stack.supervisor.start(service, note.with_name("service.ready").exists, within_s=20)
     running = {child.program.name: child.pid for child in stack.supervisor.children}

@@ -24,6 +24,14 @@ ROOT = LAUNCHER.parents[2]
 GONE_WITHIN_S = 20
 
 
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory, shelf: Path) -> Iterator[Path]:
+    """One folder for all, since a first start takes longer: each launcher takes it over from the one before."""
+    folder = tmp_path_factory.mktemp("ownership") / "data"
+    yield folder
+    Stack(folder, shelf=shelf).remove()
+
+
 @contextmanager
 def launched(data: Path, shelf: Path) -> Iterator[tuple["subprocess.Popen[str]", dict[str, Any]]]:  # Any: its report
     process = subprocess.Popen(  # noqa: S603 (our own)
@@ -63,20 +71,19 @@ def test_a_second_owner_is_refused_and_told_who_the_first_is(tmp_path: Path) -> 
         Stack(tmp_path, external=everything).start()
     assert refused.value.pid == os.getpid()
     assert re.search(rf"in use by process {os.getpid()}, since 20\d\d-\d\d-\d\dT", str(refused.value))
-    Stack(tmp_path, external=everything).start()
+    with Stack(tmp_path, external=everything):
+        pass
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the next start stops them")
-def test_a_killed_launcher_leaves_no_orphan(tmp_path: Path, shelf: Path) -> None:
-    with launched(tmp_path / "data", shelf) as (launcher, report):
+def test_a_killed_launcher_leaves_no_orphan(data: Path, shelf: Path) -> None:
+    with launched(data, shelf) as (launcher, report):
         assert set(report["running"]) == {"chroma", "valkey", "postgres", "service"}
         launcher.kill()
         assert becomes_true(lambda: not any(map(runs, report["running"].values())))
-    Stack(tmp_path / "data", shelf=shelf).remove()
 
 
-def test_a_start_right_after_a_kill_waits_for_the_old_servers_and_finds_their_data(tmp_path: Path, shelf: Path) -> None:
-    data = tmp_path / "data"
+def test_a_start_right_after_a_kill_waits_for_the_old_servers_and_finds_their_data(data: Path, shelf: Path) -> None:
     with launched(data, shelf) as (launcher, report):
         with pytest.raises(FolderInUseError, match=f"process {report['pid']},"):
             Stack(data, shelf=shelf).start()
@@ -85,7 +92,6 @@ def test_a_start_right_after_a_kill_waits_for_the_old_servers_and_finds_their_da
         with Stack(data, shelf=shelf) as stack:
             assert not [name for name, pid in report["running"].items() if runs(pid)]
             assert stack.urls.redis != report["urls"]["redis"]
-    stack.remove()
 
 
 def test_every_server_can_be_known_again_by_its_command_line(servers: Stack) -> None:
@@ -93,8 +99,7 @@ def test_every_server_can_be_known_again_by_its_command_line(servers: Stack) -> 
         assert Note(child.pid, child.program.command, child.ending).running, child.program.name
 
 
-def test_ctrl_c_reaches_the_launcher_alone_and_services_stop_before_the_stores(tmp_path: Path, shelf: Path) -> None:
-    data = tmp_path / "data"
+def test_ctrl_c_reaches_the_launcher_alone_and_services_stop_before_the_stores(data: Path, shelf: Path) -> None:
     with launched(data, shelf) as (launcher, report):
         os.killpg(launcher.pid, signal.SIGINT)  # what the terminal does
         said, _ = launcher.communicate(timeout=GONE_WITHIN_S)
@@ -104,13 +109,11 @@ def test_ctrl_c_reaches_the_launcher_alone_and_services_stop_before_the_stores(t
     assert "database system is shut down" in (data / "logs" / "postgres.log").read_text(encoding="utf-8")
     assert "ready to exit" in (data / "logs" / "valkey.log").read_text(encoding="utf-8")
     assert not list((data / "run").glob("*.pid"))
-    Stack(data, shelf=shelf).remove()
 
 
-def test_a_server_that_dies_takes_the_rest_down_by_name(tmp_path: Path, shelf: Path) -> None:
-    with launched(tmp_path / "data", shelf) as (launcher, report):
+def test_a_server_that_dies_takes_the_rest_down_by_name(data: Path, shelf: Path) -> None:
+    with launched(data, shelf) as (launcher, report):
         os.kill(report["running"]["valkey"], signal.SIGKILL)
         said, _ = launcher.communicate(timeout=GONE_WITHIN_S)
         assert (launcher.returncode, said) == (1, "valkey fell, 0 linger\n")
         assert not [name for name, pid in report["running"].items() if runs(pid)]
-    Stack(tmp_path / "data", shelf=shelf).remove()

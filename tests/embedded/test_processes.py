@@ -1,5 +1,6 @@
 """Starting, stopping and what earlier runs left, tried on programs that misbehave on purpose."""
 
+import resource
 import signal
 import subprocess
 import sys
@@ -69,6 +70,23 @@ def test_one_that_is_never_ready_is_stopped(tmp_path: Path) -> None:
     with pytest.raises(NotReadyError):
         supervisor.start(program(PATIENT, tmp_path / "ready"), lambda: False, within_s=BRIEF_S)
     assert supervisor.children == []
+
+
+def test_a_child_has_files_enough_no_core_file_and_no_wide_umask(tmp_path: Path) -> None:
+    told = tmp_path / "told"
+    code = (
+        "import os; from resource import *; print(getrlimit(RLIMIT_NOFILE)[0], getrlimit(RLIMIT_CORE)[0], os.umask(0))"
+    )
+    wanted = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (256, wanted[1]))
+    try:
+        child = Supervisor(tmp_path).spawn(program(code, tmp_path, log=told))
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, wanted)
+    child.process.wait(20)
+    files, core, umask = map(int, told.read_text(encoding="utf-8").split())
+    assert files >= min(2_000, wanted[1])
+    assert (core, umask) == (0, 0o077)
 
 
 def test_a_program_that_is_not_there_is_said(tmp_path: Path) -> None:

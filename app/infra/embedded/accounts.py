@@ -33,6 +33,10 @@ def unprivileged_account(owned: Path) -> Account | None:
     )
 
 
+def name_of(account: Account | None) -> str:
+    return "the user" if account is None else f"the user {account.name}"
+
+
 def can_reach(account: Account | None, path: Path) -> bool:
     """Whether the account gets through every folder down to the path: tried as that user, not reckoned from modes."""
     if account is None:

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from app.infra.embedded.accounts import name_of
 from app.infra.embedded.command import Account, run_as
 from app.infra.embedded.failures import EmbeddedError, MissingBinaryError
 
@@ -49,12 +50,10 @@ def within_reach(binaries: PostgresBinaries, account: Account | None, shelf: Pat
         return binaries
     package = binaries.folder.parent.parent
     if package.name != WHEEL:
-        raise MissingBinaryError(
-            f"{account and account.name} can't run {binaries.folder}, and it isn't a wheel to copy"
-        )
+        raise MissingBinaryError(f"{name_of(account)} can't run {binaries.folder}, and it isn't a wheel to copy")
     copy = _copy(package, shelf) / WHEEL / "pginstall" / "bin"
     if _major_version(copy, account) is None:
-        raise MissingBinaryError(f"{account and account.name} can't run the copy of PostgreSQL in {copy} either")
+        raise MissingBinaryError(f"{name_of(account)} can't run the copy of PostgreSQL in {copy} either")
     return PostgresBinaries(copy, binaries.major)
 
 
@@ -72,7 +71,9 @@ def find_valkey() -> Path:
 
 def open_shelf(shelf: Path) -> Path:
     """The folder for what another user must reach. Its programs are run, so nobody but its owner may write there."""
-    shelf.mkdir(mode=0o755, parents=True, exist_ok=True)
+    if not shelf.exists():
+        shelf.mkdir(parents=True)
+        shelf.chmod(0o755)  # whatever the umask
     found = shelf.stat()
     if found.st_uid != os.geteuid() or found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
         raise EmbeddedError(f"{shelf} can be written by others than its owner: not used")

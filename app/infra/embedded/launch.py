@@ -17,6 +17,7 @@ import sys
 from typing import Any
 
 PR_SET_PDEATHSIG = 1  # Linux, prctl(2)
+OPEN_FILES = 10_240  # wanted; 300 indexes of Chroma take 1,200, and shells give 1,024 or (macOS) 256
 CANNOT_RUN = 126  # what a shell answers for a program that is there and can't be run
 PARENT_IS_GONE = 125
 OUT_OF_REACH = 1
@@ -39,11 +40,15 @@ def ask_for_a_signal_at_the_parents_death(number: int, parent: int) -> None:
 
 
 def start_afresh() -> None:
-    """Undo what a shell or a test runner may have left to its children: ignored and blocked signals, a wide umask."""
+    """Undo what a shell or a test runner leaves to its children: ignored and blocked signals, a wide umask, limits."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
         signal.signal(number, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_SETMASK, [])
     os.umask(0o077)
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(
+        resource.RLIMIT_NOFILE, (OPEN_FILES if most == resource.RLIM_INFINITY else min(OPEN_FILES, most), most)
+    )
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a core file would hold what is sealed everywhere else
 
 

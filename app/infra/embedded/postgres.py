@@ -11,7 +11,7 @@ from enum import Enum
 from pathlib import Path
 
 from app.infra.embedded import binaries
-from app.infra.embedded.accounts import can_reach, unprivileged_account
+from app.infra.embedded.accounts import can_reach, name_of, unprivileged_account
 from app.infra.embedded.command import Account, plain_environment, run_as
 from app.infra.embedded.ending import Ending
 from app.infra.embedded.failures import EmbeddedError, ServerFailedError
@@ -104,7 +104,7 @@ def open_cluster(data: Path, password: str, shelf: Path, durability: Durability)
         raise EmbeddedError(f"{_note(data)} says that the database is in {base}, and it isn't there")
     account = unprivileged_account(base)
     if not can_reach(account, base):
-        raise EmbeddedError(f"{account and account.name}, who runs PostgreSQL, can't reach {base}: was it moved?")
+        raise EmbeddedError(f"{name_of(account)} who runs PostgreSQL can't reach {base}: was it moved?")
     cluster = Cluster(base, account, binaries.within_reach(binaries.find_postgres(), account, shelf))
     if not cluster.folder.exists():
         _initialise(cluster, password, durability)
@@ -160,9 +160,7 @@ def _new_base(data: Path, shelf: Path) -> Path:
         base = binaries.open_shelf(shelf) / f"{digest}-{secrets.token_hex(4)}"
         base.mkdir(mode=0o700)
         if not can_reach(account, shelf):
-            raise EmbeddedError(
-                f"{account and account.name}, who is to run PostgreSQL, can reach neither {data} nor {shelf}"
-            )
+            raise EmbeddedError(f"{name_of(account)} who is to run PostgreSQL can reach neither {data} nor {shelf}")
         write_private(_note(data), str(base))
     if account is not None:
         os.chown(base, account.uid, account.gid)

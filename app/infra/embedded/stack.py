@@ -136,7 +136,9 @@ class Stack:
         """A folder that exists keeps its mode. One that root makes lets PostgreSQL's user pass through; what is inside
         is closed, folder by folder.
         """
-        self.data.mkdir(mode=0o711 if os.geteuid() == 0 else 0o700, parents=True, exist_ok=True)
+        if not self.data.exists():
+            self.data.mkdir(parents=True)
+            self.data.chmod(0o711 if os.geteuid() == 0 else 0o700)
         for name in ("secrets", "run", "logs", "valkey", "chroma"):
             (self.data / name).mkdir(mode=0o700, exist_ok=True)
 
