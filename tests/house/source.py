@@ -5,10 +5,11 @@ import io
 import tokenize
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-FOLDERS = ("app", "alembic", "tests", "tools")
+FOLDERS = ("app", "alembic", "tests")
 
 
 @dataclass(frozen=True)
@@ -50,11 +51,12 @@ def parse(path: str, text: str) -> Module:
     return Module(path, text, ast.parse(text, path))
 
 
-def modules(*folders: str) -> list[Module]:
-    """Return the modules under the folders, all of the project's when none is named."""
-    files = [file for folder in folders or FOLDERS for file in sorted((ROOT / folder).rglob("*.py"))]
+@cache
+def modules(folder: str) -> list[Module]:
+    """Return the modules under a folder of the project."""
+    files = sorted((ROOT / folder).rglob("*.py"))
     return [parse(file.relative_to(ROOT).as_posix(), file.read_text("utf-8")) for file in files]
 
 
 def findings(rule: Rule, *folders: str) -> list[str]:
-    return [finding for module in modules(*folders) for finding in rule(module)]
+    return [finding for folder in folders for module in modules(folder) for finding in rule(module)]

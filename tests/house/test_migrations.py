@@ -6,7 +6,7 @@ from sqlalchemy import Column, Integer, Table
 
 from app import wiring
 from app.infra.db import migrations
-from app.infra.embedded.stack import Stack
+from app.infra.embedded.stack import Urls
 
 
 def test_the_migrations_equal_the_models(database: str) -> None:
@@ -22,9 +22,9 @@ def test_a_model_without_a_migration_is_found(database: str) -> None:
         wiring.metadata().remove(extra)
 
 
-def test_the_migrations_can_be_taken_back_and_made_again(database: str, stack: Stack) -> None:
+def test_the_migrations_can_be_taken_back_and_made_again(database: str, urls: Urls) -> None:
     migrations.downgrade(database, "base")
-    migrations.upgrade(database, str(stack.urls.keys))
+    migrations.upgrade(database, str(urls.keys))
     migrations.differences(database)
 
 

@@ -22,13 +22,13 @@ def test_a_route_without_a_scope_is_found() -> None:
     router.add_api_route("/open", _nothing)
     router.add_api_route("/closed", _nothing, dependencies=[Depends(_Allow())])
     app = _application(router)
-    assert [finding.split()[0] for finding in lacks_a_scope(app)] == ["/v1/open"]
+    assert [finding.split()[:2] for finding in lacks_a_scope(app)] == [["GET", "/v1/open"]]
 
 
 def test_a_raw_endpoint_without_a_scope_is_found() -> None:
     app = _application()
-    app.router.routes += [Route("/v1/open", _Raw()), Route("/v1/closed", _AllowedRaw())]
-    assert [finding.split()[0] for finding in lacks_a_scope(app)] == ["/v1/open"]
+    app.router.routes += [Route("/v1/open", _Raw(), methods=["GET"]), Route("/v1/closed", _AllowedRaw())]
+    assert [finding.split()[:2] for finding in lacks_a_scope(app)] == [["GET", "/v1/open"]]
 
 
 def test_a_change_without_a_precondition_is_found() -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.house import rules
-from tests.house.source import ROOT, Rule, findings, parse
+from tests.house.source import FOLDERS, ROOT, Rule, findings, parse
 
 EVERYWHERE = [
     rules.short_functions,
@@ -53,7 +53,7 @@ BROKEN = [
 
 
 CASES = [
-    *(pytest.param(rule, ("app", "alembic", "tests", "tools"), id=rule.__name__) for rule in EVERYWHERE),
+    *(pytest.param(rule, FOLDERS, id=rule.__name__) for rule in EVERYWHERE),
     *(pytest.param(rule, ("app", "alembic"), id=rule.__name__) for rule in IN_THE_PROGRAM),
     *(pytest.param(rule, ("app",), id=rule.__name__) for rule in IN_THE_APP),
 ]

@@ -3,6 +3,7 @@
 import asyncpg
 import pytest
 
+from app.wiring import Wiring
 from tests.house.tables import TABLES, OwnedTable, not_claimed_once, unprotected
 
 POLICY = "usr = (current_setting('app.user_id')) AND tenant = current_setting('app.tenant')"
@@ -41,6 +42,15 @@ async def test_a_table_that_is_less_protected_is_found(database: str, harm: str)
         await transaction.rollback()
         await connection.close()
     assert after - before
+
+
+async def test_every_table_with_a_users_data_is_claimed_once(database: str, wiring: Wiring) -> None:
+    connection = await asyncpg.connect(database)
+    try:
+        tables = await _tables(connection)
+    finally:
+        await connection.close()
+    assert list(not_claimed_once(tables, [name for kind in wiring.user_data for name in kind.tables])) == []
 
 
 @pytest.mark.parametrize(
