@@ -12,6 +12,7 @@ PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
 
 # Declared, and imported by nothing here: each is what another library or the shell needs.
 NEVER_IMPORTED = {
+    "chromadb": "its server runs as a child process, and app/infra/chroma speaks HTTP to it",
     "hiredis": "redis-py parses with it",
     "httptools": "uvicorn's parser",
     "uvloop": "uvicorn's event loop",
