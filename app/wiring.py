@@ -19,6 +19,8 @@ from app.erasure import tables as erasure_tables
 from app.erasure.service import EraseHandler, Erasures, SweepHandler
 from app.infra.audit import tables as audit_tables
 from app.infra.audit.writer import AuditWriter
+from app.infra.chroma.client import ChromaClient
+from app.infra.chroma.index import ChromaIndex
 from app.infra.crypto.master import MasterKeys
 from app.infra.db import tables as db_tables
 from app.infra.db.base import metadata as declarations
@@ -34,7 +36,19 @@ from app.infra.keys.vault import Vault, open_vault
 from app.infra.queue.userdata import JobsData
 from app.infra.redis.client import RedisStore, connect
 from app.infra.redis.userdata import HotData
-from app.infra.segments import tables as segment_tables
+from app.infra.segments.cache import IndexCache
+from app.infra.segments.store import SegmentStore
+from app.infra.segments.userdata import IndexData
+from app.knowledge import routes as knowledge_routes
+from app.knowledge.indexing import IndexChunks, RebuildIndex, VectorKeeper
+from app.knowledge.ingestion import IngestDocument
+from app.knowledge.search import Search
+from app.knowledge.service import Documents
+from app.knowledge.source import KnowledgeSource
+from app.knowledge.uploads import SweepUpload, Uploads
+from app.knowledge.userdata import CollectionData, knowledge_rows
+from app.knowledge.vectors import CheckedIndex, ChromaVectors, ExactIndex
+from app.knowledge.watching import Watching
 from app.preferences import routes as preference_routes
 from app.preferences import tables as preference_tables
 from app.preferences.service import Preferences
@@ -56,7 +70,9 @@ class Base:
     db: Database
     vault: Vault
     redis: RedisStore
+    chroma: ChromaClient
     embedding: EmbeddingService
+    cache: IndexCache
 
 
 @dataclass(frozen=True)
@@ -93,6 +109,7 @@ def routers() -> list[APIRouter]:
     return [
         preference_routes.router,
         profile_routes.router,
+        knowledge_routes.router,
         context_routes.router,
         erasure_routes.router,
     ]
@@ -104,8 +121,12 @@ async def build(settings: Settings) -> AsyncIterator[Wiring]:
     async with AsyncExitStack() as stack:
         log = AuditWriter(settings.database_log_url.get_secret_value())
         base = await _base(settings, log, stack)
-        features = [_preferences(base), _profile(base)]
-        data = [*_shared_data(base.db), *(kind for feature in features for kind in feature.data), HotData(base.redis)]
+        features = [_preferences(base), _profile(base), _knowledge(base)]
+        data = [
+            *_shared_data(base.db, base.cache),
+            *(kind for feature in features for kind in feature.data),
+            HotData(base.redis),
+        ]
         sources = [source for feature in features for source in feature.sources]
         features += [_context(base, sources), _erasure(base, data)]
         writer = asyncio.create_task(log.run())
@@ -120,7 +141,12 @@ async def build(settings: Settings) -> AsyncIterator[Wiring]:
             vault=base.vault,
             directory=Directory(base.vault, base.db),
             access_log=log,
-            pings={"postgres": base.db.ping, "keys": base.vault.ping, "redis": base.redis.ping},
+            pings={
+                "postgres": base.db.ping,
+                "keys": base.vault.ping,
+                "redis": base.redis.ping,
+                "chroma": base.chroma.ping,
+            },
         )
 
 
@@ -132,10 +158,12 @@ async def _base(settings: Settings, log: AuditWriter, stack: AsyncExitStack) -> 
     vault = await open_vault(store, MasterKeys.parse(settings.master_key.get_secret_value()))
     redis = connect(settings.redis_url.get_secret_value())
     stack.push_async_callback(redis.close)
+    chroma = ChromaClient(settings.chroma_url)
+    stack.push_async_callback(chroma.close)
     endpoint = Endpoint(settings.llm_base_url) if settings.llm_base_url else None
     embedding = EmbeddingService(build_embedder(settings.embedder, endpoint=endpoint))
     stack.push_async_callback(embedding.close)
-    return Base(settings, Database(engine, vault, log), vault, redis, embedding)
+    return Base(settings, Database(engine, vault, log), vault, redis, chroma, embedding, IndexCache())
 
 
 async def _finish(log: AuditWriter, writer: asyncio.Task[None]) -> None:
@@ -148,14 +176,14 @@ async def _end(task: asyncio.Task[None]) -> None:
     await asyncio.wait({task})
 
 
-def _shared_data(db: Database) -> list[UserData]:
+def _shared_data(db: Database, cache: IndexCache) -> list[UserData]:
     """Return the data of no feature: what the doors, the index, the queue and the audit keep of a user."""
     tombstone = "one row with a random reference, so that whatever is in flight for it is refused"
     proof = "rows without content that name a random reference: the proof of who did what, and of this erasure"
     return [
         JobsData(db),
         OwnedRows(db, "idempotency", (db_tables.idempotency,)),
-        OwnedRows(db, "index", (segment_tables.segment_items, segment_tables.segments)),
+        IndexData(db, cache),
         OwnedRows(db, "users", (db_tables.users,), retained=tombstone),
         OwnedRows(db, "audit", (audit_tables.audit_log,), retained=proof),
         OwnedRows(db, "erasures", (erasure_tables.erasures,), retained=proof),
@@ -179,6 +207,28 @@ def _profile(base: Base) -> Parts:
     )
 
 
+def _knowledge(base: Base) -> Parts:
+    db, embedding = base.db, base.embedding
+    model = f"{embedding.embedder.name}@{embedding.embedder.revision}"
+    segments = SegmentStore("chunk", base.cache, model)
+    chroma = ChromaIndex(base.chroma, model)
+    keeper = VectorKeeper(db, chroma, model)
+    vectors = CheckedIndex(db, ChromaVectors(db, chroma, model), ExactIndex(db, segments))
+    search = Search(db, segments, embedding, vectors, base.settings.exact_max_chunks)
+    provided = (Documents(db, segments), Uploads(db, base.settings.max_upload_bytes), Watching(db), search)
+    return Parts(
+        provided={type(each): each for each in provided},
+        handlers=[
+            IngestDocument(db, segments, embedding),
+            IndexChunks(db, segments, keeper),
+            RebuildIndex(keeper),
+            SweepUpload(db),
+        ],
+        sources=[KnowledgeSource(search)],
+        data=[knowledge_rows(db), CollectionData(db, chroma)],
+    )
+
+
 def _context(base: Base, sources: Sequence[Source]) -> Parts:
     contexts = Contexts(base.db, sources, base.embedding.count_tokens)
     return Parts(provided={Contexts: contexts}, data=[OwnedRows(base.db, "memory_log", (context_tables.memory_log,))])
@@ -187,5 +237,3 @@ def _context(base: Base, sources: Sequence[Source]) -> Parts:
 def _erasure(base: Base, data: Sequence[UserData]) -> Parts:
     erasures = Erasures(base.db, base.vault, data, timedelta(seconds=base.settings.auth_max_life_s))
     return Parts(provided={Erasures: erasures}, handlers=[EraseHandler(erasures), SweepHandler(erasures)])
-
-

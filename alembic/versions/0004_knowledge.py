@@ -1,6 +1,7 @@
 """The tables of knowledge: documents, versions, parts, chunks, and what the vector store is owed."""
 
 from alembic import op
+
 from app.infra.db.policies import protect
 
 revision = "0004_knowledge"
@@ -63,6 +64,8 @@ def _make_documents() -> None:
                 CHECK (status = 'receiving' or (doc_type_tag is not null and media_type is not null)),
             CONSTRAINT ck_document_versions_failure CHECK ((status = 'failed') = (failure is not null))
         );
+        CREATE INDEX ix_document_versions_waiting ON document_versions (usr)
+            WHERE status in ('queued', 'processing');
         CREATE TABLE document_parts (
             {OWNER_COLUMNS},
             document_id uuid NOT NULL,

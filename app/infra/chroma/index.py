@@ -1,0 +1,103 @@
+"""A user's vectors in Chroma: the collection's name, the turning of what goes in and of what is asked."""
+
+import hashlib
+from collections.abc import Sequence
+from typing import Final
+from uuid import UUID
+
+import numpy as np
+from cachetools import LRUCache, TTLCache
+from numpy.typing import NDArray
+
+from app.infra.chroma.client import ChromaClient, Near, NoCollectionError
+from app.infra.crypto.box import Box
+from app.infra.crypto.rotation import Rotation
+
+BATCH_VECTORS: Final = 250
+CACHED_COLLECTIONS: Final = 10_000
+CACHED_ROTATIONS: Final = 256
+CACHE_S: Final = 30
+_MODEL_HEX: Final = 12
+
+
+class ChromaIndex:
+    """The collections of one model. No text and no name of anything goes in: ids are keyed tags, vectors are turned.
+
+    Where Chroma doesn't answer, `store_unavailable` is raised; a collection that is missing is an empty one.
+    """
+
+    def __init__(self, client: ChromaClient, model: str) -> None:
+        """Take the client, and the name (with its revision) of the model that makes the vectors."""
+        self._client = client
+        self._tag = hashlib.sha256(model.encode()).hexdigest()[:_MODEL_HEX]
+        self._collections: LRUCache[str, UUID] = LRUCache(CACHED_COLLECTIONS)
+        # Made of a user's key, so not kept for longer than the vault keeps those.
+        self._rotations: TTLCache[tuple[UUID, int], Rotation] = TTLCache(CACHED_ROTATIONS, CACHE_S)
+
+    def name(self, usr: UUID) -> str:
+        """Return the name of the user's collection for this model: a random reference and a hash."""
+        return f"u_{usr.hex}_{self._tag}"
+
+    async def create(self, usr: UUID) -> None:
+        """Make the user's collection where there is none: a step of its own, so that no write can bring one back."""
+        name = self.name(usr)
+        self._collections[name] = await self._client.create(name)
+
+    async def upsert(self, box: Box, ids: Sequence[UUID], vectors: NDArray[np.floating]) -> None:
+        """Write vectors (n, dimensions) under their ids. Raises NoCollectionError where the collection wasn't made."""
+        turned = self._rotation(box, vectors.shape[1]).turn(vectors)
+        try:
+            collection = await self._collection(box.usr)
+            for start in range(0, len(ids), BATCH_VECTORS):
+                part = slice(start, start + BATCH_VECTORS)
+                await self._client.upsert(collection, ids[part], turned[part])
+        except NoCollectionError:
+            self._collections.pop(self.name(box.usr), None)
+            raise
+
+    async def delete(self, usr: UUID, ids: Sequence[UUID]) -> None:
+        """Delete vectors."""
+        try:
+            collection = await self._collection(usr)
+            for start in range(0, len(ids), BATCH_VECTORS):
+                await self._client.delete(collection, ids[start : start + BATCH_VECTORS])
+        except NoCollectionError:
+            self._collections.pop(self.name(usr), None)
+
+    async def nearest(self, box: Box, vector: NDArray[np.floating], limit: int) -> list[Near]:
+        """Return the vectors nearest to `vector`, nearest first."""
+        turned = self._rotation(box, len(vector)).turn(vector[np.newaxis])[0]
+        try:
+            return await self._client.query(await self._collection(box.usr), turned, limit)
+        except NoCollectionError:
+            self._collections.pop(self.name(box.usr), None)
+            return []
+
+    async def count(self, usr: UUID) -> int:
+        """Return how many vectors the user has for this model."""
+        return await self.count_in(self.name(usr))
+
+    async def count_in(self, name: str) -> int:
+        """Return how many vectors are in the collection of that name."""
+        try:
+            return await self._client.count(await self._client.find(name))
+        except NoCollectionError:
+            return 0
+
+    async def drop(self, name: str) -> bool:
+        """Delete the collection of that name; return whether there was one."""
+        self._collections.pop(name, None)
+        return await self._client.drop(name)
+
+    async def _collection(self, usr: UUID) -> UUID:
+        name = self.name(usr)
+        if name not in self._collections:
+            self._collections[name] = await self._client.find(name)
+        return self._collections[name]
+
+    def _rotation(self, box: Box, dimensions: int) -> Rotation:
+        rotation = self._rotations.get((box.usr, dimensions))
+        if rotation is None:
+            rotation = Rotation(box.derive("chroma-rotation:" + self._tag), dimensions)
+            self._rotations[box.usr, dimensions] = rotation
+        return rotation

@@ -1,0 +1,93 @@
+"""The sections of a text: where headings stand, and under which headings each stretch of text is. Pure and linear."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from app.knowledge.encodings import MediaType
+
+MAX_HEADING_CHARS: Final = 200
+_ATX: Final = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*")
+_UNDERLINE: Final = re.compile(r" {0,3}(=+|-{2,})[ \t]*")
+_FENCE: Final = re.compile(r" {0,3}(`{3,}|~{3,})")
+_CHINESE: Final = re.compile(r"\s*第[零〇一二三四五六七八九十百千\d]{1,7}([编編篇部章节節])(?:\s*\S.{0,60})?")
+_ENGLISH: Final = re.compile(r"\s*(part|chapter)\s+(?:\d{1,4}|[ivxlc]{1,7})\b[^.!?]{0,80}", re.IGNORECASE)
+_LEVELS: Final = {"编": 1, "編": 1, "篇": 1, "部": 1, "part": 1, "章": 2, "chapter": 2, "节": 3, "節": 3}
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A stretch of text under one path of headings; it begins with the heading lines, and `body` is where they end."""
+
+    start: int
+    body: int
+    end: int
+    headings: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Heading:
+    start: int
+    end: int
+    level: int
+    title: str
+
+
+def sections(text: str, media_type: MediaType) -> Iterator[Section]:
+    """Yield the sections of a text, one after the other without a gap.
+
+    A heading with nothing but another heading under it has no section of its own: it opens that of the next one.
+    """
+    path: list[_Heading] = []
+    start = body = 0
+    for heading in _headings(text, media_type):
+        if text[body : heading.start].strip():
+            yield Section(start, body, heading.start, _titles(path))
+            start = heading.start
+        path = [above for above in path if above.level < heading.level] + [heading]
+        body = heading.end
+    yield Section(start, body, len(text), _titles(path))
+
+
+def _titles(path: Sequence[_Heading]) -> tuple[str, ...]:
+    return tuple(heading.title for heading in path if heading.title)
+
+
+def _headings(text: str, media_type: MediaType) -> Iterator[_Heading]:
+    fence = None
+    before, before_start, before_last = "", 0, ""
+    position = 0
+    for raw in text.splitlines(keepends=True):
+        line, start = raw.rstrip("\r\n"), position
+        position += len(raw)
+        if media_type is MediaType.MARKDOWN:
+            mark = _FENCE.match(line)
+            if mark and (fence is None or mark[1].startswith(fence)):
+                fence = mark[1] if fence is None else None
+            elif fence is None and _may_be_underlined(before, before_last) and (under := _UNDERLINE.fullmatch(line)):
+                yield _Heading(before_start, position, 1 if "=" in under[1] else 2, before.strip())
+                before, before_start, before_last = "", position, ""
+                continue
+        if fence is None and (found := _heading_of(line, media_type)):
+            level, title = found
+            yield _Heading(start, position, level, title)
+            before, before_start, before_last = "", position, ""
+        else:
+            before, before_start, before_last = line, start, before
+
+
+def _may_be_underlined(line: str, line_before: str) -> bool:
+    return 0 < len(line.strip()) <= MAX_HEADING_CHARS and not line_before.strip()
+
+
+def _heading_of(line: str, media_type: MediaType) -> tuple[int, str] | None:
+    """Return the level and the title of a line that is a heading by itself. A line longer than a heading is none."""
+    if len(line) > MAX_HEADING_CHARS:
+        return None
+    if media_type is MediaType.MARKDOWN and (atx := _ATX.fullmatch(line)):
+        return len(atx[1]), (atx[2] or "").strip()
+    for form in (_CHINESE, _ENGLISH):
+        if found := form.fullmatch(line):
+            return _LEVELS[found[1].lower()], line.strip()
+    return None

@@ -1,0 +1,185 @@
+"""Ingestion: a version's bytes become chunks with vectors, then search finds them instead of the version before.
+
+It may be killed anywhere and run again: what was embedded is kept, chunk by chunk, and the swap is one transaction.
+"""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Final
+from uuid import UUID
+
+import structlog
+
+from app.core.audit import AuditEntry
+from app.core.errors import AppError
+from app.core.ids import uuid7
+from app.core.jobs import Job
+from app.core.scope import Scope
+from app.core.text.language import language_code
+from app.core.text.terms import terms
+from app.infra.crypto.box import Box
+from app.infra.db.transaction import Database
+from app.infra.embedders.port import EmbedderUnavailableError
+from app.infra.embedders.service import EmbeddingService
+from app.infra.segments.packing import Item
+from app.infra.segments.store import SegmentStore
+from app.knowledge import chunk_store, store
+from app.knowledge.chunking import chunk
+from app.knowledge.encodings import NotTextError, decode
+from app.knowledge.model import Chunk, Document, Failure, StoredChunk
+from app.knowledge.service import INDEX_JOB, INGEST_JOB
+
+BATCH_CHUNKS: Final = 64
+# A document that takes the worker down with it is given up after so many beginnings.
+MAX_ATTEMPTS: Final = 5
+# What stops ingestion and isn't the document's fault.
+_NOT_ITS_FAULT: Final = frozenset({"store_unavailable", "overloaded", "in_progress"})
+
+log = structlog.get_logger("cairn.knowledge")
+
+
+class GoneError(Exception):
+    """The version that is being ingested was deleted, or replaced by a newer one."""
+
+
+class IngestDocument:
+    """The handler of the job that ingests one version of a document."""
+
+    name = INGEST_JOB
+
+    def __init__(self, db: Database, segments: SegmentStore, embedding: EmbeddingService) -> None:
+        """Take the doors, the sealed index of the chunks, and what embeds."""
+        self._db = db
+        self._segments = segments
+        self._embedding = embedding
+        self._model = segments.model
+
+    async def run(self, scope: Scope, args: Mapping[str, str | int]) -> None:
+        """Ingest the version, or find that there is nothing to ingest any more."""
+        document_id, version = UUID(str(args["document_id"])), int(args["version"])
+        entry = AuditEntry("ingest", "document", document_id)
+        try:
+            if await self._begin(scope, document_id, version, entry):
+                await self._ingest(scope, document_id, version, entry)
+        except GoneError:
+            log.info("ingestion_overtaken", document=str(document_id), version=version)
+        except NotTextError as error:
+            await self._fail(scope, document_id, version, Failure(error.reason), entry)
+        except (AppError, EmbedderUnavailableError) as error:
+            unavailable = AppError("store_unavailable") if isinstance(error, EmbedderUnavailableError) else error
+            if unavailable.code in _NOT_ITS_FAULT:
+                async with self._db.write(scope) as tx:
+                    await store.give_back(tx, document_id, version, entry)
+            raise unavailable from error
+
+    async def _begin(self, scope: Scope, document_id: UUID, version: int, entry: AuditEntry) -> bool:
+        async with self._db.write(scope) as tx:
+            attempts = await store.start(tx, document_id, version, entry)
+            if attempts is not None and attempts > MAX_ATTEMPTS:
+                await store.fail(tx, document_id, version, Failure.GAVE_UP, entry)
+        return attempts is not None and attempts <= MAX_ATTEMPTS
+
+    async def _fail(self, scope: Scope, document_id: UUID, version: int, failure: Failure, entry: AuditEntry) -> None:
+        log.info("ingestion_failed", document=str(document_id), version=version, failure=failure.value)
+        async with self._db.write(scope) as tx:
+            await store.fail(tx, document_id, version, failure, entry)
+
+    async def _ingest(self, scope: Scope, document_id: UUID, version: int, entry: AuditEntry) -> None:
+        document, body = await self._bytes(scope, document_id, version)
+        decoded = await asyncio.to_thread(decode, body)
+        pieces = await asyncio.to_thread(chunk, decoded.text, document.media_type)
+        if not pieces:
+            raise NotTextError(Failure.NO_TEXT)
+        items: list[Item] = []
+        for first in range(0, len(pieces), BATCH_CHUNKS):
+            batch = pieces[first : first + BATCH_CHUNKS]
+            stored, box = await self._embedded(scope, first, batch)
+            progress = (first + len(batch)) / (len(pieces) + 1)
+            async with self._db.write(scope) as tx:
+                if not await store.advance(tx, document_id, version, progress, entry):
+                    raise GoneError
+                await chunk_store.put(tx, document_id, version, stored, self._model, entry)
+            items += await asyncio.to_thread(_items, document, stored, box)
+        await self._swap(scope, document, items, decoded.encoding, entry)
+
+    async def _bytes(self, scope: Scope, document_id: UUID, version: int) -> tuple[Document, bytes]:
+        parts: list[bytes] = []
+        while True:
+            async with self._db.read(scope) as tx:
+                document = await store.find(tx, document_id)
+                if document is None or document.version != version:
+                    raise GoneError
+                part = await store.part(tx, document_id, version, len(parts))
+            if part is None:
+                return document, b"".join(parts)
+            parts.append(part)
+
+    async def _embedded(
+        self,
+        scope: Scope,
+        first: int,
+        pieces: Sequence[Chunk],
+    ) -> tuple[Sequence[StoredChunk], Box]:
+        """Return chunks with their vectors; a text that the user has already is not embedded again."""
+        async with self._db.read(scope) as tx:
+            box = tx.box
+            tags = [chunk_store.text_tag(box, piece.text) for piece in pieces]
+            vectors = dict(await chunk_store.known_vectors(tx, set(tags), self._model))
+        new = {tag: piece.text for tag, piece in zip(tags, pieces, strict=True) if tag not in vectors}
+        vectors |= dict(zip(new, await self._embedding.embed(list(new.values())), strict=True))
+        stored = [
+            StoredChunk(uuid7(), first + place, piece, tag, vectors[tag])
+            for place, (piece, tag) in enumerate(zip(pieces, tags, strict=True))
+        ]
+        return stored, box
+
+    async def _swap(
+        self,
+        scope: Scope,
+        document: Document,
+        items: Sequence[Item],
+        encoding: str,
+        entry: AuditEntry,
+    ) -> None:
+        """Make this version the one that is searched, and let go of the one before, in one transaction."""
+        document_id, version = document.id, document.version
+        async with self._db.write(scope) as tx:
+            await store.lock(tx, document_id)
+            current = await store.find(tx, document_id)
+            if current is None or not await store.finish(tx, document_id, version, encoding, entry):
+                raise GoneError
+            await chunk_store.trim(tx, document_id, version, len(items), entry)
+            versions = [version]
+            if current.indexed_version is not None:
+                versions.append(current.indexed_version)
+                before = await chunk_store.ids_of_version(tx, document_id, current.indexed_version)
+                await self._segments.remove(tx, before, entry)
+            await self._segments.add(tx, items, entry)
+            await chunk_store.note_changes(tx, document_id, versions, entry)
+            if not await store.search_in(tx, document_id, version, datetime.now(UTC), entry):
+                raise GoneError
+            await store.drop_versions(tx, document_id, [version], entry)
+            tx.enqueue(Job(INDEX_JOB, once=INDEX_JOB))
+
+
+def _items(document: Document, stored: Sequence[StoredChunk], box: Box) -> list[Item]:
+    """Return what the sealed index keeps of chunks. The headings above a chunk are among its words."""
+    time_ms = int(document.created_at.timestamp() * 1000)
+    return [
+        Item(
+            id=one.id,
+            group=document.id,
+            ordinal=one.ordinal,
+            time_ms=time_ms,
+            terms=box.term_ids(terms(_with_headings(one.chunk))),
+            language=language_code(one.chunk.text),
+            vector=one.vector,
+        )
+        for one in stored
+    ]
+
+
+def _with_headings(piece: Chunk) -> str:
+    above = [heading for heading in piece.location.headings if heading not in piece.text]
+    return "\n".join([*above, piece.text])

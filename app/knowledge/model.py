@@ -1,0 +1,182 @@
+"""Documents, their versions and chunks as data."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+from uuid import UUID
+
+import numpy as np
+from numpy.typing import NDArray
+
+from app.knowledge.encodings import MediaType
+
+MAX_DOC_TYPE_CHARS = 64
+MAX_TITLE_CHARS = 500
+MAX_FILE_NAME_CHARS = 255
+MAX_VERSION = 2**31 - 1
+# A document's bytes are sealed and stored part by part; no part is larger.
+PART_BYTES = 1024 * 1024
+MAX_DOCUMENT_BYTES = 50 * 1024 * 1024
+
+Json = Mapping[str, Any]  # Any: a client's own JSON, kept as it came
+
+
+class Status(StrEnum):
+    """How far a version of a document has come. One that is still being received is shown to nobody."""
+
+    RECEIVING = "receiving"
+    QUEUED = "queued"
+    PROCESSING = "processing"
+    READY = "ready"
+    FAILED = "failed"
+
+
+class Failure(StrEnum):
+    """Why a version failed: the whole list."""
+
+    NOT_TEXT = "not_text"
+    UNKNOWN_ENCODING = "unknown_encoding"
+    NO_TEXT = "no_text"
+    GAVE_UP = "gave_up"
+
+
+class Mode(StrEnum):
+    """What search looks at: meaning and words, or one of the two."""
+
+    HYBRID = "hybrid"
+    DENSE = "dense"
+    LEXICAL = "lexical"
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """What a caller says of a version."""
+
+    doc_type: str
+    title: str | None = None
+    metadata: Json = field(default_factory=dict)
+    file_name: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """What a version's bytes are. `tag` is the same for the same bytes of the same user."""
+
+    media_type: MediaType
+    size_bytes: int
+    tag: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A document in its newest version. `indexed_version` is the one that search finds meanwhile."""
+
+    id: UUID
+    version: int
+    indexed_version: int | None
+    status: Status
+    progress: float
+    failure: Failure | None
+    description: Description
+    media_type: MediaType
+    encoding: str | None
+    size_bytes: int
+    created_at: datetime
+    updated_at: datetime
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether ingestion has come to its end."""
+        return self.status in {Status.READY, Status.FAILED}
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Some documents, and whether more follow."""
+
+    items: Sequence[Document]
+    more: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """Where in its document a chunk stands: characters from `start` up to `end`, under these headings."""
+
+    start: int
+    end: int
+    headings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """A piece of a document's text."""
+
+    text: str
+    location: Location
+
+
+@dataclass(frozen=True, slots=True)
+class StoredChunk:
+    """A chunk with its id, the tag of its text and its vector."""
+
+    id: UUID
+    ordinal: int
+    chunk: Chunk
+    tag: bytes
+    vector: NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """What is searched for. A filter that is None is no filter; one that is empty lets nothing through."""
+
+    text: str
+    top_k: int
+    doc_types: frozenset[str] | None = None
+    document_ids: frozenset[UUID] | None = None
+    mode: Mode = Mode.HYBRID
+
+    @property
+    def is_filtered(self) -> bool:
+        """Whether not every document of the user's is looked at."""
+        return self.doc_types is not None or self.document_ids is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A chunk as search shows it, with the document that it is in."""
+
+    chunk_id: UUID
+    document_id: UUID
+    version: int
+    title: str | None
+    doc_type: str
+    text: str
+    tag: bytes
+    location: Location
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A passage that was found. `score` ranks the hits of one answer.
+
+    `lexical` is the share of the question's weight that the words of the passage cover, `dense` the cosine of the two;
+    None where that wasn't looked at. These two can be held against a threshold.
+    """
+
+    passage: Passage
+    score: float
+    dense: float | None
+    lexical: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The hits, best first, how they were looked for, and how many of the user's documents wait to be indexed."""
+
+    hits: Sequence[Hit]
+    mode: Mode
+    pending: int

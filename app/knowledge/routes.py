@@ -1,0 +1,269 @@
+"""HTTP for knowledge."""
+
+from collections.abc import AsyncIterator
+from dataclasses import replace as with_changes
+from typing import Annotated, Any, Final
+
+from fastapi import APIRouter, Depends, Header, Query, Request, Response
+from fastapi.responses import StreamingResponse
+
+from app.core.errors import AppError
+from app.core.idempotency import Answer
+from app.core.ids import parse, show
+from app.core.scope import Scope
+from app.core.versions import Precondition, etag
+from app.knowledge.model import Document
+from app.knowledge.multipart import MEDIA_TYPE as MULTIPART
+from app.knowledge.multipart import read_form
+from app.knowledge.schemas import (
+    DocumentAnswer,
+    DocumentRequest,
+    PageAnswer,
+    SearchAnswer,
+    SearchRequest,
+    UploadRequest,
+    description,
+    document_answer,
+    page_answer,
+    query,
+    search_answer,
+    upload_description,
+)
+from app.knowledge.search import Search
+from app.knowledge.service import Documents
+from app.knowledge.uploads import Uploads
+from app.knowledge.watching import MAX_WAIT_S, Watching
+from app.web.auth import allow
+from app.web.idempotency import attempted, rendered, respond
+from app.web.paging import Paging, next_cursor, page_of
+from app.web.preconditions import conditional, conditional_or_any, not_modified
+from app.web.problems import problems
+from app.web.provide import provided
+
+PREFIX: Final = "/v1/knowledge"
+EVENT_STREAM: Final = "text/event-stream"
+RETRY_MS: Final = 2_000
+
+router = APIRouter(prefix=PREFIX, tags=["knowledge"])
+
+Reader = Annotated[Scope, Depends(allow("knowledge:read"))]
+Writer = Annotated[Scope, Depends(allow("knowledge:write"))]
+Service = Annotated[Documents, Depends(provided(Documents))]
+If = Annotated[Precondition, Depends(conditional)]
+IfAny = Annotated[Precondition, Depends(conditional_or_any)]
+Page = Annotated[Paging, Depends(page_of)]
+WaitS = Annotated[float | None, Query(ge=0, le=MAX_WAIT_S, description="Answer once, as JSON, after at most so long.")]
+LastEventId = Annotated[str | None, Header(description="The last event that the client has seen.")]
+
+_BINARY: dict[str, Any] = {"schema": {"type": "string", "contentMediaType": "application/octet-stream"}}
+_UPLOAD: dict[str, Any] = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            MULTIPART: {
+                "schema": {
+                    "type": "object",
+                    "required": ["file", "doc_type"],
+                    "properties": {
+                        "file": {"type": "string", "contentMediaType": "application/octet-stream"},
+                        **UploadRequest.model_json_schema()["properties"],
+                    },
+                    "additionalProperties": False,
+                },
+                "encoding": {"metadata": {"contentType": "application/json"}},
+            },
+        },
+    },
+}
+_ACCEPTED: dict[int | str, dict[str, Any]] = {
+    202: {"description": "Kept; ingestion is owed.", "headers": {"Location": {"schema": {"type": "string"}}}},
+}
+
+
+@router.post("/documents", status_code=202, response_model=DocumentAnswer, responses=_ACCEPTED)
+async def add(request: Request, body: DocumentRequest, caller: Writer, documents: Service) -> Response:
+    """Keep a text, plain or in markdown, and ingest it in the background."""
+    attempt = await attempted(request, _accepted)
+    return respond(_accepted(await documents.add(caller, body.text, description(body), attempt)))
+
+
+@router.post(
+    "/uploads",
+    status_code=202,
+    response_model=DocumentAnswer,
+    responses={**_ACCEPTED, **problems("too_large", "unsupported_media_type", "invalid")},
+    openapi_extra=_UPLOAD,
+)
+async def upload(
+    request: Request,
+    caller: Writer,
+    uploads: Annotated[Uploads, Depends(provided(Uploads))],
+) -> Response:
+    """Keep a file, text or markdown by its content, and ingest it in the background."""
+    async with uploads.receive(caller) as received:
+        form = await read_form(request.headers.get("content-type", ""), request.stream(), received.write)
+        said = upload_description(form)
+        attempt = await attempted(request, _accepted, form.digest)
+        if attempt is not None:
+            # What is repeated is the form and not its wrapping: a client that sends it again draws another boundary.
+            attempt = with_changes(attempt, request=form.digest)
+        document = await received.finish(said, attempt)
+    return respond(_accepted(document))
+
+
+@router.get("/documents")
+async def list_documents(caller: Reader, documents: Service, paging: Page) -> PageAnswer:
+    """List the documents, newest first."""
+    after = parse("doc", str(paging.after["id"])) if paging.after else None
+    page = await documents.page(caller, after, paging.limit)
+    following = next_cursor({"id": show("doc", page.items[-1].id)}) if page.more else None
+    return page_answer(page, following)
+
+
+@router.get("/documents/{document_id}", response_model=DocumentAnswer, responses=problems("not_found"))
+async def read(request: Request, document_id: str, caller: Reader, documents: Service) -> Response:
+    """Read a document's status and what was said of it. Its ETag is weak until it is settled: it changes meanwhile."""
+    document = await documents.read(caller, parse("doc", document_id))
+    if _is_known(request, document):
+        return Response(status_code=304, headers={"ETag": etag(document.version)})
+    return respond(_shown(document))
+
+
+@router.put(
+    "/documents/{document_id}",
+    status_code=202,
+    response_model=DocumentAnswer,
+    responses={**_ACCEPTED, **problems("not_found")},
+)
+async def replace(
+    request: Request,
+    document_id: str,
+    body: DocumentRequest,
+    caller: Writer,
+    documents: Service,
+    precondition: If,
+) -> Response:
+    """Give a document a new version. Search finds the one before until the new one is ready, then that one alone."""
+    attempt = await attempted(request, _accepted)
+    found = parse("doc", document_id)
+    return respond(
+        _accepted(await documents.replace(caller, found, body.text, description(body), precondition, attempt))
+    )
+
+
+@router.delete("/documents/{document_id}", status_code=204, responses=problems("not_found"))
+async def delete(
+    request: Request,
+    document_id: str,
+    caller: Writer,
+    documents: Service,
+    precondition: IfAny,
+) -> Response:
+    """Let go of a document: its bytes, its passages, their vectors, whatever is being done with it."""
+    attempt = await attempted(request, _nothing)
+    await documents.delete(caller, parse("doc", document_id), precondition, attempt)
+    return respond(_nothing(None))
+
+
+@router.get(
+    "/documents/{document_id}/content",
+    response_class=StreamingResponse,
+    responses={200: {"content": {"text/plain": _BINARY, "text/markdown": _BINARY}}, **problems("not_found")},
+)
+async def content(document_id: str, caller: Reader, documents: Service) -> Response:
+    """Read the bytes of a document as they came."""
+    document, parts = await documents.content(caller, parse("doc", document_id))
+    headers = {
+        "ETag": etag(document.version),
+        "Content-Length": str(document.size_bytes),
+        # What a user gave is handed out, never shown by the browser in the name of this service.
+        "Content-Disposition": "attachment",
+    }
+    return StreamingResponse(parts, headers=headers, media_type=_content_type(document))
+
+
+@router.get(
+    "/documents/{document_id}/events",
+    response_model=DocumentAnswer,
+    responses={
+        200: {
+            "description": "One event for each change, or the document.",
+            "content": {EVENT_STREAM: {"schema": {"type": "string"}}},
+        },
+        204: {"description": "Nothing will follow the last event that was seen."},
+        **problems("not_found"),
+    },
+)
+async def events(
+    document_id: str,
+    caller: Reader,
+    watching: Annotated[Watching, Depends(provided(Watching))],
+    wait_s: WaitS = None,
+    last_event_id: LastEventId = None,
+) -> Response:
+    """Follow a document until it is ready or has failed: as server-sent events, or with `wait_s` as one answer."""
+    found = parse("doc", document_id)
+    if wait_s is not None:
+        return respond(_shown(await watching.settled(caller, found, wait_s)))
+    document = await watching.seen(caller, found)
+    if document.is_settled and last_event_id == _event_id(document):
+        return Response(status_code=204)
+    return StreamingResponse(_events(caller, document, watching), media_type=EVENT_STREAM)
+
+
+@router.post("/search", responses=problems("overloaded"))
+async def search(
+    body: SearchRequest,
+    caller: Reader,
+    searching: Annotated[Search, Depends(provided(Search))],
+) -> SearchAnswer:
+    """Find passages by meaning and by words."""
+    return search_answer(await searching.search(caller, query(body)))
+
+
+def _accepted(document: Document) -> Answer:
+    headers = {"Location": f"{PREFIX}/documents/{show('doc', document.id)}"}
+    return rendered(document_answer(document), 202, version=document.version, headers=headers)
+
+
+def _nothing(_: None) -> Answer:
+    return rendered(None, 204)
+
+
+def _shown(document: Document) -> Answer:
+    weak = {} if document.is_settled else {"ETag": f"W/{etag(document.version)}"}
+    shown = rendered(document_answer(document), version=document.version)
+    return with_changes(shown, headers={**shown.headers, **weak})
+
+
+def _is_known(request: Request, document: Document) -> bool:
+    """Whether the client has this state: a weak ETag was given while it was still changing, and says nothing."""
+    return (
+        document.is_settled
+        and "W/" not in request.headers.get("if-none-match", "")
+        and not_modified(request, document.version)
+    )
+
+
+def _content_type(document: Document) -> str:
+    charset = f"; charset={document.encoding.removesuffix('-sig')}" if document.encoding else ""
+    return document.media_type.value + charset
+
+
+async def _events(caller: Scope, document: Document, watching: Watching) -> AsyncIterator[str]:
+    yield f"retry: {RETRY_MS}\n\n"
+    yield _event("status", document)
+    try:
+        async for later in watching.follow(caller, document):
+            document = later
+            yield _event("status", document)
+    except AppError as error:
+        yield f"event: {'deleted' if error.code == 'not_found' else 'error'}\ndata: {{}}\n\n"
+
+
+def _event(name: str, document: Document) -> str:
+    return f"event: {name}\nid: {_event_id(document)}\ndata: {document_answer(document).model_dump_json()}\n\n"
+
+
+def _event_id(document: Document) -> str:
+    return f"{document.version}-{document.status.value}"

@@ -1,0 +1,221 @@
+"""Knowledge on the wire."""
+
+import json
+from typing import Annotated
+
+from fastapi.exceptions import RequestValidationError
+from pydantic import AfterValidator, Field, JsonValue, ValidationError
+
+from app.core.errors import invalid
+from app.core.ids import parse, show
+from app.knowledge.model import (
+    MAX_DOC_TYPE_CHARS,
+    MAX_FILE_NAME_CHARS,
+    MAX_TITLE_CHARS,
+    Description,
+    Document,
+    Found,
+    Hit,
+    Mode,
+    Page,
+    Query,
+)
+from app.knowledge.multipart import Form
+from app.web.wire import Answer, JsonObject, Moment, Request, wrong
+
+DEFAULT_TOP_K = 3
+MAX_TOP_K = 100
+MAX_QUERY_CHARS = 8_000
+MAX_FILTER_ITEMS = 200
+
+
+def _not_blank(text: str) -> str:
+    if not text.strip():
+        raise wrong("must hold something other than white space")
+    return text
+
+
+DocType = Annotated[str, Field(min_length=1, max_length=MAX_DOC_TYPE_CHARS), AfterValidator(_not_blank)]
+Title = Annotated[str, Field(min_length=1, max_length=MAX_TITLE_CHARS)]
+DocumentId = Annotated[str, Field(pattern=r"^doc_[0-9a-f]{32}$")]
+
+
+class DescriptionRequest(Request):
+    """What a caller says of a document."""
+
+    doc_type: DocType
+    title: Title | None = None
+    metadata: JsonObject = Field(default_factory=dict)
+
+
+class DocumentRequest(DescriptionRequest):
+    """A document as text, plain or in markdown."""
+
+    text: Annotated[str, Field(min_length=1), AfterValidator(_not_blank)]
+
+
+class UploadRequest(DescriptionRequest):
+    """The fields of an upload beside its file; `metadata` is a JSON object."""
+
+
+class SearchRequest(Request):
+    """A question to what the user gave. A filter that is an empty list matches nothing."""
+
+    query: Annotated[str, Field(min_length=1, max_length=MAX_QUERY_CHARS), AfterValidator(_not_blank)]
+    top_k: Annotated[int, Field(ge=1, le=MAX_TOP_K, strict=True)] = DEFAULT_TOP_K
+    doc_type: Annotated[list[DocType], Field(max_length=MAX_FILTER_ITEMS)] | None = None
+    document_ids: Annotated[list[DocumentId], Field(max_length=MAX_FILTER_ITEMS)] | None = None
+    mode: Mode = Mode.HYBRID
+
+
+class DocumentAnswer(Answer):
+    """A document in its newest version. `searched_version` is the one that search finds."""
+
+    id: str
+    version: int
+    searched_version: int | None
+    status: str = Field(examples=["queued", "processing", "ready", "failed"])
+    progress: float = Field(description="From 0 to 1.")
+    reason: str | None = Field(examples=["not_text", "unknown_encoding", "no_text", "gave_up"])
+    doc_type: str
+    title: str | None
+    file_name: str | None
+    metadata: dict[str, JsonValue]
+    media_type: str
+    encoding: str | None
+    size_bytes: int
+    created_at: Moment
+    updated_at: Moment
+
+
+class PageAnswer(Answer):
+    """Documents, newest first."""
+
+    items: list[DocumentAnswer]
+    next_cursor: str | None
+
+
+class LocationAnswer(Answer):
+    """Where in its document a hit stands: characters from `start` up to `end`, and the headings above them."""
+
+    start: int
+    end: int
+    headings: list[str]
+
+
+class ScoresAnswer(Answer):
+    """The cosine, and the share of the question that the words cover; null where that wasn't looked at."""
+
+    dense: float | None
+    lexical: float | None
+
+
+class HitAnswer(Answer):
+    """A passage that was found."""
+
+    chunk_id: str
+    document_id: str
+    version: int
+    title: str | None
+    doc_type: str
+    text: str
+    score: float
+    scores: ScoresAnswer
+    location: LocationAnswer
+
+
+class IndexAnswer(Answer):
+    """How many of the caller's documents wait to be indexed."""
+
+    pending: int
+
+
+class SearchAnswer(Answer):
+    """What was found, best first. `mode` is what was looked at: words alone where the model couldn't be asked."""
+
+    hits: list[HitAnswer]
+    mode: str
+    index: IndexAnswer
+
+
+def description(body: DescriptionRequest, file_name: str | None = None) -> Description:
+    """Return what a body says of a document."""
+    shortened = None if file_name is None else file_name[:MAX_FILE_NAME_CHARS]
+    return Description(body.doc_type, body.title, body.metadata, shortened)
+
+
+def upload_description(form: Form) -> Description:
+    """Return what a form says of its file. Raises RequestValidationError like a JSON body that isn't valid."""
+    fields: dict[str, object] = {**form.fields}
+    if "metadata" in fields:
+        fields["metadata"] = _parsed("metadata", form.fields["metadata"])
+    try:
+        body = UploadRequest.model_validate(fields)
+    except ValidationError as error:
+        raise RequestValidationError([{**told, "loc": ("body", *told["loc"])} for told in error.errors()]) from None
+    return description(body, form.file_name)
+
+
+def _parsed(field: str, text: str) -> object:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        raise invalid(field, "isn't valid JSON") from None
+
+
+def query(body: SearchRequest) -> Query:
+    """Return what a body asks."""
+    ids = None if body.document_ids is None else frozenset(parse("doc", one) for one in body.document_ids)
+    types = None if body.doc_type is None else frozenset(body.doc_type)
+    return Query(body.query, body.top_k, types, ids, body.mode)
+
+
+def document_answer(document: Document) -> DocumentAnswer:
+    """Show a document."""
+    said = document.description
+    return DocumentAnswer(
+        id=show("doc", document.id),
+        version=document.version,
+        searched_version=document.indexed_version,
+        status=document.status.value,
+        progress=round(document.progress, 3),
+        reason=None if document.failure is None else document.failure.value,
+        doc_type=said.doc_type,
+        title=said.title,
+        file_name=said.file_name,
+        metadata=dict(said.metadata),
+        media_type=document.media_type.value,
+        encoding=document.encoding,
+        size_bytes=document.size_bytes,
+        created_at=document.created_at,
+        updated_at=document.updated_at,
+    )
+
+
+def page_answer(page: Page, next_cursor: str | None) -> PageAnswer:
+    """Show a page of documents."""
+    return PageAnswer(items=[document_answer(document) for document in page.items], next_cursor=next_cursor)
+
+
+def search_answer(found: Found) -> SearchAnswer:
+    """Show what was found."""
+    return SearchAnswer(
+        hits=[_hit(hit) for hit in found.hits],
+        mode=found.mode.value,
+        index=IndexAnswer(pending=found.pending),
+    )
+
+
+def _hit(hit: Hit) -> HitAnswer:
+    passage, location = hit.passage, hit.passage.location
+    return HitAnswer(
+        chunk_id=show("chk", passage.chunk_id),
+        document_id=show("doc", passage.document_id),
+        version=passage.version,
+        title=passage.title,
+        doc_type=passage.doc_type,
+        text=passage.text,
+        score=hit.score,
+        scores=ScoresAnswer(dense=hit.dense, lexical=hit.lexical),
+        location=LocationAnswer(start=location.start, end=location.end, headings=list(location.headings)),
+    )

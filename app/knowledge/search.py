@@ -1,0 +1,124 @@
+"""Search by words and meaning; every hit is read again from Postgres under row-level security before it is shown."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+from uuid import UUID
+
+import numpy as np
+import structlog
+from numpy.typing import NDArray
+
+from app.core.audit import AuditEntry
+from app.core.errors import AppError
+from app.core.ranking import DOCUMENTS
+from app.core.scope import Scope
+from app.core.text.terms import terms
+from app.infra.db.transaction import Database
+from app.infra.embedders.port import EmbedderUnavailableError
+from app.infra.embedders.service import EmbeddingService
+from app.infra.segments.index import ANYTHING, Filters, Index
+from app.infra.segments.index import Hit as Scored
+from app.infra.segments.store import SegmentStore
+from app.knowledge import chunk_store, store
+from app.knowledge.model import Found, Hit, Mode, Passage, Query
+from app.knowledge.vectors import NO_TERMS, VectorIndex
+
+# How many chunks are looked at closely where a user has more than all are looked at.
+CANDIDATES: Final = 300
+# Equal passages are shown once: so many more are ranked than are asked for.
+SPARE_FACTOR: Final = 4
+SPARE: Final = 20
+
+log = structlog.get_logger("cairn.knowledge")
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A query made ready: the user's index, the query's keyed terms and its vector, and what may be found."""
+
+    query: Query
+    index: Index
+    terms: NDArray[np.uint64]
+    vector: NDArray[np.float32] | None
+    filters: Filters
+
+    @property
+    def limit(self) -> int:
+        """How many chunks are ranked."""
+        return self.query.top_k * SPARE_FACTOR + SPARE
+
+
+class Search:
+    """Searches what a user gave."""
+
+    def __init__(
+        self,
+        db: Database,
+        segments: SegmentStore,
+        embedding: EmbeddingService,
+        vectors: VectorIndex,
+        exact_max_chunks: int,
+    ) -> None:
+        """Take the doors, the sealed index, what embeds, and what is asked above so many chunks."""
+        self._db = db
+        self._segments = segments
+        self._embedding = embedding
+        self._vectors = vectors
+        self._exact_max_chunks = exact_max_chunks
+
+    async def search(self, scope: Scope, query: Query) -> Found:
+        """Return the best passages. Raises `store_unavailable` where only the meaning is asked and no model answers."""
+        vector = await self._vector(query)
+        mode = query.mode if vector is not None else Mode.LEXICAL
+        async with self._db.read(scope) as tx:
+            pending = await store.count_on_the_way(tx)
+            groups = None
+            if query.is_filtered:
+                groups = await chunk_store.matching_documents(tx, query.doc_types, query.document_ids)
+            index = await self._segments.load(tx)
+            words = NO_TERMS if query.mode is Mode.DENSE else tx.box.term_ids(terms(query.text))
+            tx.saw(AuditEntry("search", "document"))
+        filters = ANYTHING if groups is None else Filters(groups=groups)
+        asked = _Asked(query, index, words, vector, filters)
+        scored = await self._scored(scope, asked)
+        async with self._db.read(scope) as tx:
+            passages = await chunk_store.passages(tx, [one.item for one in scored])
+        return Found(_hits(scored, passages, mode, query.top_k), mode, pending)
+
+    async def _vector(self, query: Query) -> NDArray[np.float32] | None:
+        if query.mode is Mode.LEXICAL:
+            return None
+        try:
+            return await self._embedding.embed_one(query.text)
+        except EmbedderUnavailableError as error:
+            if query.mode is Mode.DENSE:
+                raise AppError("store_unavailable", headers={"Retry-After": "2"}) from error
+            log.warning("searched_by_words_alone", error=type(error).__name__)
+            return None
+
+    async def _scored(self, scope: Scope, asked: _Asked) -> Sequence[Scored]:
+        if asked.vector is not None and not asked.query.is_filtered and len(asked.index) > self._exact_max_chunks:
+            near = set(await self._vectors.nearest(scope, asked.vector, CANDIDATES))
+            if len(asked.terms):
+                by_words = await asyncio.to_thread(_ranked, replace(asked, vector=None), CANDIDATES)
+                near |= {one.item for one in by_words}
+            asked = replace(asked, filters=Filters(items=near))
+        return await asyncio.to_thread(_ranked, asked, asked.limit)
+
+
+def _ranked(asked: _Asked, limit: int) -> Sequence[Scored]:
+    return asked.index.search(asked.terms, asked.vector, weights=DOCUMENTS, filters=asked.filters, top_k=limit)
+
+
+def _hits(scored: Sequence[Scored], passages: Mapping[UUID, Passage], mode: Mode, top_k: int) -> Sequence[Hit]:
+    """Return the best hits: those that are still there, of equal texts the first."""
+    hits: dict[bytes, Hit] = {}
+    for one in scored:
+        passage = passages.get(one.item)
+        if passage is not None and passage.tag not in hits and len(hits) < top_k:
+            lexical = None if mode is Mode.DENSE else one.lexical
+            dense = None if mode is Mode.LEXICAL else one.dense
+            hits[passage.tag] = Hit(passage, one.score, dense, lexical)
+    return list(hits.values())

@@ -1,0 +1,175 @@
+"""What is done with documents. Each method is one transaction; what must follow is a job in it."""
+
+from collections.abc import AsyncIterator, Sequence
+from datetime import UTC, datetime
+from uuid import UUID
+
+from app.core.audit import AuditEntry
+from app.core.errors import AppError
+from app.core.idempotency import Attempt
+from app.core.ids import uuid7
+from app.core.jobs import Job
+from app.core.scope import Scope
+from app.core.versions import Precondition, expected
+from app.infra.db.transaction import Database, Transaction
+from app.infra.segments.store import SegmentStore
+from app.knowledge import chunk_store, store
+from app.knowledge.encodings import kind_of
+from app.knowledge.model import PART_BYTES, Content, Description, Document, Page
+
+INGEST_JOB = "ingest_document"
+INDEX_JOB = "index_chunks"
+REBUILD_JOB = "rebuild_index"
+SWEEP_JOB = "sweep_upload"
+
+
+class Documents:
+    """The documents of users."""
+
+    def __init__(self, db: Database, segments: SegmentStore) -> None:
+        """Take the doors, and the sealed index of the chunks."""
+        self._db = db
+        self._segments = segments
+
+    async def add(self, scope: Scope, text: str, description: Description, attempt: Attempt | None) -> Document:
+        """Keep a text as a new document and owe its ingestion."""
+        async with self._db.write(scope, attempt) as tx:
+            document_id, now = uuid7(), datetime.now(UTC)
+            entry = AuditEntry("create", "document", document_id)
+            await store.create(tx, document_id, now, entry)
+            document = await _write_text(tx, document_id, 1, text, description, entry)
+            await tx.answer(document)
+        return document
+
+    async def replace(
+        self,
+        scope: Scope,
+        document_id: UUID,
+        text: str,
+        description: Description,
+        precondition: Precondition,
+        attempt: Attempt | None,
+    ) -> Document:
+        """Keep a text as the document's next version. Search finds the one before until this one is ready.
+
+        Raises `not_found`, `stale_version`.
+        """
+        async with self._db.write(scope, attempt) as tx:
+            version, entry = await self._next_version(tx, document_id, precondition)
+            document = await _write_text(tx, document_id, version, text, description, entry)
+            await tx.answer(document)
+        return document
+
+    async def read(self, scope: Scope, document_id: UUID) -> Document:
+        """Return a document in its newest version. Raises `not_found`."""
+        async with self._db.read(scope) as tx:
+            document = await store.find(tx, document_id)
+            if document is None:
+                raise AppError("not_found")
+            tx.saw(AuditEntry("read", "document", document_id))
+            return document
+
+    async def page(self, scope: Scope, after: UUID | None, limit: int) -> Page:
+        """Return documents, newest first, older than `after` where given."""
+        async with self._db.read(scope) as tx:
+            items = await store.page(tx, after, limit + 1)
+            tx.saw(AuditEntry("list", "document"))
+            return Page(items[:limit], more=len(items) > limit)
+
+    async def delete(
+        self,
+        scope: Scope,
+        document_id: UUID,
+        precondition: Precondition,
+        attempt: Attempt | None,
+    ) -> None:
+        """Let go of a document, whatever is being done with it. Raises `not_found`, `stale_version`."""
+        async with self._db.write(scope, attempt) as tx:
+            document = await locked(tx, document_id)
+            version = expected(precondition, document.version) or document.version
+            entry = AuditEntry("delete", "document", document_id)
+            if document.indexed_version is not None:
+                searched = await chunk_store.ids_of_version(tx, document_id, document.indexed_version)
+                await self._segments.remove(tx, searched, entry)
+                await chunk_store.note_changes(tx, document_id, [document.indexed_version], entry)
+                tx.enqueue(Job(INDEX_JOB, once=INDEX_JOB))
+            if not await store.drop(tx, document_id, version, entry):
+                raise AppError("not_found")
+            await tx.answer(None)
+
+    async def content(self, scope: Scope, document_id: UUID) -> tuple[Document, AsyncIterator[bytes]]:
+        """Return a document and its bytes as they came, part by part. Raises `not_found`."""
+        document = await self.read(scope, document_id)
+        return document, self._parts(scope, document)
+
+    async def _parts(self, scope: Scope, document: Document) -> AsyncIterator[bytes]:
+        """Yield the parts, each read in a transaction of its own: a slow reader holds none open."""
+        for ordinal in range(-(-document.size_bytes // PART_BYTES)):
+            async with self._db.read(scope) as tx:
+                part = await store.part(tx, document.id, document.version, ordinal)
+            if part is None:  # deleted or replaced meanwhile: an answer that breaks off isn't taken for a whole one
+                raise AppError("not_found")
+            yield part
+
+    async def _next_version(
+        self,
+        tx: Transaction,
+        document_id: UUID,
+        precondition: Precondition,
+    ) -> tuple[int, AuditEntry]:
+        document = await locked(tx, document_id)
+        version = expected(precondition, document.version) or document.version
+        entry = AuditEntry("replace", "document", document_id)
+        if not await store.raise_version(tx, document_id, version, datetime.now(UTC), entry):
+            raise AppError("not_found")
+        # A version that was never searched is given up; what is being done with it ends by itself.
+        searched = [] if document.indexed_version is None else [document.indexed_version]
+        await store.drop_versions(tx, document_id, searched, entry)
+        return version + 1, entry
+
+
+async def locked(tx: Transaction, document_id: UUID) -> Document:
+    """Return a document that nobody else changes until the transaction ends. Raises `not_found`."""
+    await store.lock(tx, document_id)
+    document = await store.find(tx, document_id)
+    if document is None:
+        raise AppError("not_found")
+    return document
+
+
+async def _write_text(
+    tx: Transaction,
+    document_id: UUID,
+    version: int,
+    text: str,
+    description: Description,
+    entry: AuditEntry,
+) -> Document:
+    body = text.encode()
+    await store.receive(tx, document_id, version, datetime.now(UTC), entry)
+    for ordinal, part in enumerate(_cut(body)):
+        await store.add_part(tx, document_id, version, ordinal, part, entry)
+    content = Content(kind_of(text), len(body), tx.box.tag("document", text))
+    return await queue_ingestion(tx, document_id, version, description, content, entry)
+
+
+async def queue_ingestion(
+    tx: Transaction,
+    document_id: UUID,
+    version: int,
+    description: Description,
+    content: Content,
+    entry: AuditEntry,
+) -> Document:
+    """Complete a version whose bytes are all there and owe its ingestion. Raises `not_found` where it is gone."""
+    if not await store.queue(tx, document_id, version, description, content, entry):
+        raise AppError("not_found")
+    tx.enqueue(Job(INGEST_JOB, {"document_id": str(document_id), "version": version}))
+    document = await store.find(tx, document_id)
+    if document is None:
+        raise AppError("not_found")
+    return document
+
+
+def _cut(body: bytes) -> Sequence[bytes]:
+    return [body[start : start + PART_BYTES] for start in range(0, len(body), PART_BYTES)]

@@ -1,0 +1,46 @@
+"""What knowledge gives to a prompt: the passages that answer the question best."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from app.core.ids import show
+from app.core.memory import Candidate, Question, Tier
+from app.core.scope import Scope
+from app.knowledge.model import Hit, Query
+from app.knowledge.search import Search
+
+KIND: Final = "knowledge"
+
+
+class KnowledgeSource:
+    """Gives passages of the user's documents. A Source of app.core.memory."""
+
+    kinds = frozenset({KIND})
+
+    def __init__(self, search: Search) -> None:
+        """Take what searches."""
+        self._search = search
+
+    async def gather(self, scope: Scope, question: Question) -> Sequence[Candidate]:
+        """Return the best passages, best first."""
+        if not self.kinds & question.include or not question.text.strip():
+            return []
+        found = await self._search.search(scope, Query(question.text, question.limit))
+        return [_candidate(hit, order) for order, hit in enumerate(found.hits)]
+
+
+def _candidate(hit: Hit, order: int) -> Candidate:
+    passage = hit.passage
+    labels = {"document_id": show("doc", passage.document_id), "doc_type": passage.doc_type}
+    return Candidate(
+        kind=KIND,
+        id=show("chk", passage.chunk_id),
+        version=passage.version,
+        text=passage.text,
+        tier=Tier.FOUND,
+        origin="document",
+        created_at=passage.created_at,
+        score=hit.score,
+        order=order,
+        labels=labels if passage.title is None else labels | {"title": passage.title},
+    )

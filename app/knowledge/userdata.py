@@ -1,0 +1,53 @@
+"""How knowledge is forgotten: the rows by OwnedRows, the collections in the vector store by a kind of its own."""
+
+from sqlalchemy import delete, select
+
+from app.core.audit import AuditEntry
+from app.core.scope import Scope
+from app.infra.chroma.index import ChromaIndex
+from app.infra.db.rows import OwnedRows
+from app.infra.db.transaction import Database
+from app.knowledge.tables import (
+    chunks,
+    document_parts,
+    document_versions,
+    documents,
+    vector_changes,
+    vector_collections,
+)
+
+
+def knowledge_rows(db: Database) -> OwnedRows:
+    """Return the kind of a user's data that is documents, children first."""
+    return OwnedRows(db, "knowledge", (vector_changes, chunks, document_parts, document_versions, documents))
+
+
+class CollectionData:
+    """The user's collections in the vector store, of every model, and the names by which they are found."""
+
+    name = "vectors"
+    store = "chroma"
+    tables: tuple[str, ...] = (vector_collections.name,)
+    retained: str | None = None
+
+    def __init__(self, db: Database, chroma: ChromaIndex) -> None:
+        """Take the doors and the vector store."""
+        self._db = db
+        self._chroma = chroma
+
+    async def erase(self, scope: Scope) -> None:
+        """Drop the collections, then their names."""
+        for name in await self._names(scope):
+            await self._chroma.drop(name)
+        async with self._db.erase(scope) as tx:
+            await tx.change(delete(vector_collections).filter_by(usr=scope.usr), AuditEntry("erase", self.name))
+
+    async def count(self, scope: Scope) -> int:
+        """Return how many vectors there are."""
+        return sum([await self._chroma.count_in(name) for name in await self._names(scope)])
+
+    async def _names(self, scope: Scope) -> set[str]:
+        async with self._db.erase(scope) as tx:
+            rows = await tx.rows(select(vector_collections.c.name).filter_by(usr=scope.usr))
+        # The name that is made now is looked for even where nobody wrote it down.
+        return {self._chroma.name(scope.usr), *(row.name for row in rows)}

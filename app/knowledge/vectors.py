@@ -1,0 +1,117 @@
+"""Which chunks are near in meaning: a port with two implementations, and the choice between them.
+
+The exact one looks at every vector of the sealed index and is always right; Chroma looks at few and is asked where a
+user has many. Whenever Chroma fails, is short of vectors or has yet to be told something, the exact one answers.
+"""
+
+import asyncio
+from collections.abc import Set as AbstractSet
+from typing import Final, Protocol
+from uuid import UUID
+
+import numpy as np
+import structlog
+from numpy.typing import NDArray
+
+from app.core.errors import AppError
+from app.core.jobs import Job
+from app.core.ranking import DOCUMENTS
+from app.core.scope import Scope
+from app.infra.chroma.index import ChromaIndex
+from app.infra.db.transaction import Database
+from app.infra.segments.index import Index
+from app.infra.segments.store import SegmentStore
+from app.knowledge import chunk_store
+from app.knowledge.service import REBUILD_JOB
+
+NO_TERMS: Final[NDArray[np.uint64]] = np.empty(0, np.uint64)
+
+log = structlog.get_logger("cairn.knowledge")
+
+
+class VectorIndex(Protocol):
+    """Finds chunks by meaning."""
+
+    async def nearest(self, scope: Scope, vector: NDArray[np.float32], limit: int) -> AbstractSet[UUID]:
+        """Return the ids of the user's chunks that are nearest to a unit vector, at most about `limit`."""
+        ...
+
+
+class UnfitError(Exception):
+    """An index can't answer for a user now. `broken`: it lacks something that it was told."""
+
+    def __init__(self, *, broken: bool) -> None:
+        super().__init__("broken" if broken else "unfit")
+        self.broken = broken
+
+
+class ExactIndex:
+    """Looks at every vector of the sealed index."""
+
+    def __init__(self, db: Database, segments: SegmentStore) -> None:
+        """Take the doors and the sealed index of the chunks."""
+        self._db = db
+        self._segments = segments
+
+    async def nearest(self, scope: Scope, vector: NDArray[np.float32], limit: int) -> AbstractSet[UUID]:
+        """Return the nearest of all."""
+        async with self._db.read(scope) as tx:
+            index: Index = await self._segments.load(tx)
+        found = await asyncio.to_thread(index.search, NO_TERMS, vector, weights=DOCUMENTS, top_k=limit)
+        return {hit.item for hit in found}
+
+
+class ChromaVectors:
+    """Asks Chroma, and Postgres whether it can be believed. Raises UnfitError where it can't."""
+
+    def __init__(self, db: Database, chroma: ChromaIndex, model: str) -> None:
+        """Take the doors, the vector store, and the name of the model whose vectors it holds."""
+        self._db = db
+        self._chroma = chroma
+        self._model = model
+
+    async def nearest(self, scope: Scope, vector: NDArray[np.float32], limit: int) -> AbstractSet[UUID]:
+        """Return the nearest that Chroma finds and Postgres knows."""
+        async with self._db.read(scope) as tx:
+            extent = await chunk_store.extent(tx, self._model)
+            box = tx.box
+        if extent.changes:
+            raise UnfitError(broken=False)
+        try:
+            count, near = await asyncio.gather(
+                self._chroma.count(scope.usr),
+                self._chroma.nearest(box, vector, limit),
+            )
+        except AppError as error:
+            log.warning("index_unavailable", usr=str(scope.usr), code=error.code)
+            raise UnfitError(broken=False) from error
+        if count != extent.texts or len(near) < min(limit, extent.texts):
+            log.warning("index_short", usr=str(scope.usr), expected=extent.texts, actual=count, found=len(near))
+            raise UnfitError(broken=True)
+        tags = {one.id.bytes for one in near}
+        async with self._db.read(scope) as tx:
+            known = await chunk_store.ids_by_tag(tx, tags)
+        strays = len(tags - set(known.values()))
+        if strays:
+            log.warning("index_strays", usr=str(scope.usr), strays=strays)
+        return known.keys()
+
+
+class CheckedIndex:
+    """Asks Chroma, and the exact index where that is unfit; what is broken is owed to be built anew."""
+
+    def __init__(self, db: Database, chroma: VectorIndex, exact: VectorIndex) -> None:
+        """Take the doors and both indexes."""
+        self._db = db
+        self._chroma = chroma
+        self._exact = exact
+
+    async def nearest(self, scope: Scope, vector: NDArray[np.float32], limit: int) -> AbstractSet[UUID]:
+        """Return the nearest, by one of the two."""
+        try:
+            return await self._chroma.nearest(scope, vector, limit)
+        except UnfitError as unfit:
+            if unfit.broken:
+                async with self._db.write(scope) as tx:
+                    tx.enqueue(Job(REBUILD_JOB, once=REBUILD_JOB))
+        return await self._exact.nearest(scope, vector, limit)

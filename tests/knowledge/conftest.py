@@ -1,0 +1,99 @@
+"""Knowledge as the product wires it, and a worker that does what is owed when a test says so."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass
+from typing import TypeVar
+from uuid import UUID
+
+import pytest
+import pytest_asyncio
+
+from app import wiring as product
+from app.core.scope import Scope
+from app.infra.queue.runner import Runner, make_queue
+from app.knowledge.model import Description, Document, Found, Mode, Query
+from app.knowledge.search import Search
+from app.knowledge.service import INDEX_JOB, INGEST_JOB, REBUILD_JOB, Documents
+from app.knowledge.uploads import Uploads
+from app.knowledge.watching import Watching
+from app.settings import Settings
+
+T = TypeVar("T")
+NOTE = Description("note")
+
+
+@dataclass(frozen=True)
+class Knowledge:
+    """The services of knowledge, and its jobs by hand."""
+
+    wiring: product.Wiring
+
+    def service(self, kind: type[T]) -> T:
+        found = self.wiring.provided[kind]
+        assert isinstance(found, kind)
+        return found
+
+    @property
+    def documents(self) -> Documents:
+        return self.service(Documents)
+
+    @property
+    def uploads(self) -> Uploads:
+        return self.service(Uploads)
+
+    @property
+    def watching(self) -> Watching:
+        return self.service(Watching)
+
+    async def job(self, name: str, scope: Scope, **args: str | int) -> None:
+        handler = next(handler for handler in self.wiring.handlers if handler.name == name)
+        await handler.run(scope, args)
+
+    async def ingest(self, scope: Scope, document: Document) -> Document:
+        await self.job(INGEST_JOB, scope, document_id=str(document.id), version=document.version)
+        return await self.documents.read(scope, document.id)
+
+    async def index(self, scope: Scope) -> None:
+        await self.job(INDEX_JOB, scope)
+
+    async def rebuild(self, scope: Scope) -> None:
+        await self.job(REBUILD_JOB, scope)
+
+    async def ready(self, scope: Scope, text: str, said: Description = NOTE) -> Document:
+        document = await self.ingest(scope, await self.documents.add(scope, text, said, None))
+        await self.index(scope)
+        return document
+
+    async def find(
+        self,
+        scope: Scope,
+        text: str,
+        top_k: int = 3,
+        mode: Mode = Mode.HYBRID,
+        doc_types: frozenset[str] | None = None,
+        document_ids: frozenset[UUID] | None = None,
+    ) -> Found:
+        return await self.service(Search).search(scope, Query(text, top_k, doc_types, document_ids, mode))
+
+    async def texts(self, scope: Scope, text: str, top_k: int = 3) -> list[str]:
+        return [hit.passage.text for hit in (await self.find(scope, text, top_k)).hits]
+
+
+@pytest.fixture
+def knowledge(wiring: product.Wiring) -> Knowledge:
+    return Knowledge(wiring)
+
+
+@pytest_asyncio.fixture
+async def worker(wiring: product.Wiring, settings: Settings) -> AsyncIterator[None]:
+    """A worker that runs beside the test."""
+    stop = asyncio.Event()
+    queue = make_queue(settings.queue_url.get_secret_value())
+    running = asyncio.create_task(Runner(queue, wiring.handlers).run(stop))
+    yield
+    stop.set()
+    await running
+
+
+MakeScope = Callable[..., Awaitable[Scope]]
