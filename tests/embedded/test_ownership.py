@@ -36,7 +36,8 @@ def data(tmp_path_factory: pytest.TempPathFactory, shelf: Path) -> Iterator[Path
 def launched(data: Path, shelf: Path) -> Iterator[tuple["subprocess.Popen[str]", dict[str, Any]]]:  # Any: its report
     process = subprocess.Popen(  # noqa: S603 (our own)
         [sys.executable, str(LAUNCHER), str(data), str(shelf)],
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        env=os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])},
+        cwd=ROOT,
         stdout=subprocess.PIPE,
         text=True,
         start_new_session=True,  # a group of its own, as a shell gives a job
