@@ -4,7 +4,6 @@ import re
 import sys
 import tomllib
 from importlib.metadata import packages_distributions
-from pathlib import Path
 
 from tests.house.source import ROOT, modules
 
@@ -31,11 +30,6 @@ def _declared() -> set[str]:
 def test_every_folder_is_a_package() -> None:
     folders = {file.parent for file in (ROOT / "app").rglob("*.py")}
     assert [folder for folder in folders if not (folder / "__init__.py").exists()] == []
-
-
-def test_the_migrations_are_no_package() -> None:
-    """One named alembic, in the project's root, would hide the library."""
-    assert not Path(ROOT, "alembic/__init__.py").exists()
 
 
 def test_every_import_is_a_declared_dependency_and_every_dependency_imported() -> None:
