@@ -11,6 +11,7 @@ from tempfile import TemporaryDirectory
 import httpx
 import pytest
 import pytest_asyncio
+from fastapi import FastAPI
 from jose import jwt
 
 from app import wiring as product
@@ -99,12 +100,18 @@ def make_token(sub: str, tenant: str, **claims: str | int) -> str:
     return jwt.encode({"sub": sub, "tenant": tenant, "iat": now, "exp": now + 600, **claims}, SECRET, algorithm="HS256")
 
 
+@pytest_asyncio.fixture(scope="session")
+async def app(settings: Settings) -> AsyncIterator[FastAPI]:
+    """One application for the run."""
+    made = create_app(settings)
+    async with made.router.lifespan_context(made):
+        yield made
+
+
 @pytest_asyncio.fixture
-async def client(settings: Settings, tenant: str) -> AsyncIterator[MakeClient]:
-    """Makes clients of one application: `await client("alice")`, each with a token of its own."""
+async def client(app: FastAPI, tenant: str) -> AsyncIterator[MakeClient]:
+    """Makes clients of the application: `await client("alice")`, each with a token of its own."""
     async with AsyncExitStack() as closing:
-        app = create_app(settings)
-        await closing.enter_async_context(app.router.lifespan_context(app))
 
         async def make(sub: str = "alice", in_tenant: str | None = None, **claims: str | int) -> httpx.AsyncClient:
             return await closing.enter_async_context(

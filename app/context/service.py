@@ -42,15 +42,15 @@ class Contexts:
         """
         context_id, now = uuid7(), datetime.now(UTC)
         async with self._db.read(scope) as tx:
-            newest = await tx.change_number()
-            number = newest if ask.snapshot is None else read_snapshot(tx.box, ask.snapshot)
+            number = await tx.change_number() if ask.snapshot is None else read_snapshot(tx.box, ask.snapshot)
             snapshot = show_snapshot(tx.box, number)
         question = Question(
             text=ask.query,
             session_id=ask.session_id,
             include=ask.include,
             now=now,
-            snapshot=None if number == newest else number,
+            # The number is always named: sources that were asked for `now` would see a change made in between.
+            snapshot=number,
         )
         candidates, failures = await self._gather(scope, question)
         missing = sorted({failure.kind for failure in failures})
