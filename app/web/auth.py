@@ -42,7 +42,7 @@ class Allow:
             usr = await self._reference(request.app.state.directory, claims)
         except AppError as error:
             if error.code == "unauthorized":
-                error.headers["WWW-Authenticate"] = f'{CHALLENGE}, error="invalid_token"'
+                error.headers.setdefault("WWW-Authenticate", f'{CHALLENGE}, error="invalid_token"')
             raise
         scope = Scope(
             tenant=claims.subject.tenant,

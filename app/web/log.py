@@ -7,7 +7,7 @@ from typing import Any
 import structlog
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from app.core import ids
+from app.core import ids, timing
 from app.core.errors import AppError
 from app.web.current import Current, begin
 from app.web.problems import problem_response
@@ -32,6 +32,7 @@ class RequestLog:
         started = time.perf_counter()
         here = _current(scope)
         begin(here)
+        store_time = timing.begin()
         status = 0
 
         async def send_named(message: Message) -> None:
@@ -51,7 +52,7 @@ class RequestLog:
                 raise
             await problem_response(AppError("internal"))(scope, receive, send_named)
         finally:
-            self._logger.info("request", **_line(here, status, time.perf_counter() - started))
+            self._logger.info("request", **_line(here, status, time.perf_counter() - started, store_time.spent_s))
 
 
 def _current(scope: Scope) -> Current:
@@ -64,7 +65,7 @@ def _current(scope: Scope) -> Current:
     return Current(request_id or ids.show("req", ids.uuid7()), traceparent, scope)
 
 
-def _line(here: Current, status: int, duration_s: float) -> dict[str, Any]:
+def _line(here: Current, status: int, duration_s: float, store_s: float) -> dict[str, Any]:
     """Return what is told of a request: where it was routed to, how it ended, for whom. Nothing that it said."""
     scope = here.state.get("scope")
     return {
@@ -75,6 +76,7 @@ def _line(here: Current, status: int, duration_s: float) -> dict[str, Any]:
         "status": status or None,
         "code": here.code,
         "duration_ms": round(duration_s * 1000, 2),
+        "store_ms": round(store_s * 1000, 2),
         "tenant": scope.tenant if scope else None,
         "usr": ids.show("usr", scope.usr) if scope else None,
         "agent": scope.agent if scope else None,

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from app.core.errors import AppError
 from app.web.current import current
 from app.web.problems import problem_response
 from app.web.refusals import TooLarge, too_large
@@ -40,7 +41,7 @@ class SecurityHeaders:
 
 
 class BodyLimit:
-    """Refuses bodies over a limit, whether they say their length or come in chunks, before they are in memory."""
+    """Refuses bodies over a limit, whether they say their length or come in chunks, and addresses without end."""
 
     def __init__(self, app: ASGIApp, limit_bytes: int, larger: Mapping[str, int]) -> None:
         """Take the limit, and the larger ones by the beginning of the path."""
@@ -54,10 +55,11 @@ class BodyLimit:
             await self._app(scope, receive, send)
             return
         limit_bytes = self._limit_of(scope["path"])
+        if len(scope["raw_path"]) + len(scope["query_string"]) > MAX_ADDRESS_BYTES:
+            await _refuse(too_large(MAX_ADDRESS_BYTES, "an address"), scope, receive, send)
+            return
         if _declared_bytes(scope) > limit_bytes:
-            error = too_large(limit_bytes)
-            current().code = error.code
-            await problem_response(error)(scope, receive, send)
+            await _refuse(too_large(limit_bytes), scope, receive, send)
             return
         read_bytes = 0
 
@@ -73,6 +75,11 @@ class BodyLimit:
 
     def _limit_of(self, path: str) -> int:
         return next((limit for prefix, limit in self._larger if path.startswith(prefix)), self._limit_bytes)
+
+
+async def _refuse(error: AppError, scope: Scope, receive: Receive, send: Send) -> None:
+    current().code = error.code
+    await problem_response(error)(scope, receive, send)
 
 
 def _declared_bytes(scope: Scope) -> int:

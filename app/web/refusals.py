@@ -44,9 +44,9 @@ class TooLarge(HTTPException):
         self.limit_bytes = limit_bytes
 
 
-def too_large(limit_bytes: int) -> AppError:
-    """Return the error for a body over its limit. The rest of the body isn't read: the connection ends."""
-    return AppError("too_large", f"a body may have {limit_bytes} bytes here", headers={"Connection": "close"})
+def too_large(limit_bytes: int, what: str = "a body") -> AppError:
+    """Return the error for what is over its limit. The rest of the body isn't read: the connection ends."""
+    return AppError("too_large", f"{what} may have {limit_bytes} bytes here", headers={"Connection": "close"})
 
 
 def install(app: FastAPI) -> None:

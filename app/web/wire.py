@@ -103,7 +103,7 @@ def _unclean(data: object, path: str, depth: int) -> Iterator[tuple[str, str]]:
             yield path, "text_surrogate"
     elif isinstance(data, dict):
         for key, value in data.items():
-            yield from _unclean(key, path, depth + 1)
+            yield from _unclean(key, path, depth)
             yield from _unclean(value, f"{path}.{key}" if path else str(key), depth + 1)
     elif isinstance(data, list):
         for index, value in enumerate(data):

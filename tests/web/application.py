@@ -1,5 +1,6 @@
 """A small application made of the web's parts, with one route of each kind, and a register of users in memory."""
 
+import asyncio
 import io
 from collections.abc import AsyncIterator
 from typing import Annotated, Any, Literal
@@ -15,6 +16,7 @@ from app.core.errors import AppError
 from app.core.idempotency import Answer, Replayed
 from app.core.ids import parse, show
 from app.core.scope import Scope, Subject
+from app.core.timing import in_store
 from app.core.versions import Exactly, Precondition, etag, expected
 from app.web import contract, health, refusals
 from app.web.auth import allow
@@ -171,6 +173,18 @@ async def stop(caller: Reader, told: str) -> Response:
 async def refuse(caller: Reader, code: str) -> None:
     del caller
     raise AppError(code)
+
+
+@router.get("/slow")
+async def wait(caller: Reader) -> None:
+    del caller
+
+    async def ask() -> None:
+        with in_store():
+            await asyncio.sleep(0.01)
+
+    await ask()
+    await asyncio.create_task(ask())
 
 
 @router.delete("/me")

@@ -25,6 +25,7 @@ def written() -> Iterator[io.BytesIO]:
     yield stream
     root.handlers[:], level = before
     root.setLevel(level)
+    logging.captureWarnings(capture=False)
     structlog.reset_defaults()
 
 

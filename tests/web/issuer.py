@@ -22,6 +22,7 @@ from tests.web.application import SECRET
 ISSUER = "https://issuer.example"
 AUDIENCE = "cairn"
 LIFE_S = 600
+POLL_S = 0.01
 
 Claims = dict[str, Any]  # Any: claims of every type, right and wrong
 
@@ -131,7 +132,7 @@ class _Handler(BaseHTTPRequestHandler):
 @contextmanager
 def publishing() -> Iterator[Publisher]:
     publisher = Publisher()
-    thread = threading.Thread(target=publisher.serve_forever, daemon=True)
+    thread = threading.Thread(target=publisher.serve_forever, args=(POLL_S,), daemon=True)
     thread.start()
     try:
         yield publisher

@@ -1,0 +1,85 @@
+"""Requests that say more than the route understands, or in another format."""
+
+import pytest
+
+from tests.web.application import MERGE_PATCH, Site
+
+THING = "/v1/things/ses_" + "0" * 32
+IF = {"If-Match": "*"}
+
+
+@pytest.mark.parametrize(
+    ("query", "field"),
+    [
+        ("limt=5", "limt"),
+        ("limit=5&limit=6", "limit"),
+        ("limit=5&LIMIT=6", "LIMIT"),
+        ("Limit=5", "Limit"),
+        ("=5", "query"),
+        ("&x", "x"),
+        ("drop%20table=1", "query"),
+        ("limit=5&tenant=other", "tenant"),
+        ("kind=%00", "kind"),
+        ("kind=%ff", "query"),
+        ("kind=%ED%A0%80", "query"),
+        ("&".join(f"kind={number}" for number in range(60)), "query"),
+    ],
+)
+async def test_a_query_that_the_route_does_not_know_is_refused(site: Site, query: str, field: str) -> None:
+    answer = await site.client.get(f"/v1/things?{query}")
+    assert (answer.status_code, [error["field"] for error in answer.json()["errors"]]) == (422, [field])
+
+
+@pytest.mark.parametrize("query", ["", "limit=5", "kind=a&kind=b", "limit=5&kind=%F0%9F%90%98"])
+async def test_a_query_that_the_route_knows_is_taken(site: Site, query: str) -> None:
+    assert (await site.client.get(f"/v1/things?{query}")).status_code == 200
+
+
+@pytest.mark.parametrize("path", ["/healthz", "/readyz", THING, "/v1/things/scope"])
+async def test_a_route_without_parameters_takes_none(site: Site, path: str) -> None:
+    assert (await site.client.get(path)).status_code in {200, 404}
+    assert (await site.client.get(path, params={"verbose": "1"})).status_code == 422
+
+
+async def test_who_is_not_known_learns_nothing_of_the_parameters(site: Site) -> None:
+    del site.client.headers["Authorization"]
+    assert (await site.client.get("/v1/things?limit=many")).status_code == 401
+
+
+@pytest.mark.parametrize(
+    ("content_type", "status"),
+    [
+        ("application/json", 201),
+        ("Application/JSON; charset=utf-8", 201),
+        ('application/json;charset="UTF-8"', 201),
+        ("application/json; charset=utf-16", 415),
+        ("application/json; charset=latin-1", 415),
+        (MERGE_PATCH, 415),
+        ("application/vnd.api+json", 415),
+        ("text/plain", 415),
+        ("text/json", 415),
+        ("application/x-www-form-urlencoded", 415),
+        ("multipart/form-data; boundary=x", 415),
+        ("json", 415),
+        ("", 415),
+    ],
+)
+async def test_an_operation_takes_one_content_type(site: Site, content_type: str, status: int) -> None:
+    answer = await site.client.post("/v1/things", content=b'{"text": "x"}', headers={"Content-Type": content_type})
+    assert answer.status_code == status
+
+
+async def test_without_a_content_type_a_body_is_refused(site: Site) -> None:
+    answer = await site.client.post("/v1/things", content=b'{"text": "x"}')
+    assert (answer.status_code, answer.headers["Accept-Post"]) == (415, "application/json")
+
+
+async def test_without_a_body_it_is_the_body_that_is_missing(site: Site) -> None:
+    answer = await site.client.post("/v1/things")
+    assert (answer.status_code, answer.json()["errors"]) == (422, [{"field": "body", "message": "is required"}])
+
+
+async def test_a_merge_patch_takes_its_own_type(site: Site) -> None:
+    for content_type, status in ((MERGE_PATCH, 200), ("application/json", 415)):
+        headers = IF | {"Content-Type": content_type}
+        assert (await site.client.patch(THING, content=b'{"text": "x"}', headers=headers)).status_code == status
