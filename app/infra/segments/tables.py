@@ -1,6 +1,7 @@
 """The tables of the sealed index: full segments, and one row for each newer item."""
 
-from sqlalchemy import ARRAY, Boolean, Column, Index, Integer, LargeBinary, PrimaryKeyConstraint, Text, Uuid, text
+from sqlalchemy import Boolean, Column, Index, Integer, LargeBinary, PrimaryKeyConstraint, Text, Uuid, text
+from sqlalchemy.dialects.postgresql import ARRAY
 
 from app.infra.db.base import owned
 
