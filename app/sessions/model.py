@@ -7,6 +7,8 @@ from enum import StrEnum
 from typing import Any, TypedDict
 from uuid import UUID
 
+from app.infra.summarisers.port import Summary
+
 # A call and its result may stand apart (other messages come in between), but not further than this.
 MAX_SPAN = 64
 
@@ -75,19 +77,6 @@ class Message:
     def text(self) -> str:
         """What is read, searched and summarised of it."""
         return self.body.content or ""
-
-
-@dataclass(frozen=True, slots=True)
-class Summary:
-    """What is kept of messages that left the window: what the user asked to hold on to, oldest first, and the rest."""
-
-    constraints: Sequence[str] = ()
-    prose: str = ""
-
-    @property
-    def text(self) -> str:
-        """Return it as one text: the constraints first, a line each, in the user's words."""
-        return "\n".join([*self.constraints, *([self.prose] if self.prose else [])])
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +184,7 @@ class MessagePage:
 
 @dataclass(frozen=True, slots=True)
 class Recall:
-    """What to look for in the record. `before` and `after` bound the time at which it was said, both exclusive."""
+    """What to look for in the record: what was said in [after, before), where these are given."""
 
     query: str
     limit: int

@@ -1,0 +1,132 @@
+"""Messages in the index: by their words when they are stored, by their meaning when the worker has time."""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+from uuid import UUID
+
+import numpy as np
+from numpy.typing import NDArray
+
+from app.core.audit import AuditEntry
+from app.core.errors import AppError
+from app.core.jobs import Job
+from app.core.scope import Scope
+from app.core.text.language import language_code
+from app.core.text.sentences import sentences
+from app.core.text.terms import speaker, terms
+from app.infra.crypto.box import Box
+from app.infra.db.transaction import Database
+from app.infra.embedders.port import EmbedderUnavailableError
+from app.infra.embedders.service import EmbeddingService
+from app.infra.segments.codec import Role as IndexedRole
+from app.infra.segments.packing import Item
+from app.infra.segments.store import SegmentStore
+from app.sessions import store
+from app.sessions.model import Draft, Message, Role, SealedMessage
+
+INDEX_JOB: Final = "index_messages"
+BATCH_MESSAGES: Final = 64
+MAX_BATCHES: Final = 200
+# What a model makes one vector of is about one thing: of longer messages the pieces' mean is taken. What users say
+# counts most, and is rarely long; of what others write the beginning tells what it is about.
+PIECE_CHARS: Final = 500
+USER_PIECES: Final = 4
+
+ROLES: Final[Mapping[Role, IndexedRole]] = {
+    Role.USER: IndexedRole.USER,
+    Role.ASSISTANT: IndexedRole.ASSISTANT,
+    Role.SYSTEM: IndexedRole.SYSTEM,
+    Role.TOOL: IndexedRole.TOOL,
+}
+
+Vector = NDArray[np.float32]
+
+
+def items(box: Box, session_id: UUID, drafts: Sequence[Draft], sealed: Sequence[SealedMessage]) -> list[Item]:
+    """Return what is indexed of messages that are being stored: those that say something."""
+    pairs = zip(drafts, sealed, strict=True)
+    return [_item(box, session_id, draft, message) for draft, message in pairs if (draft.body.content or "").strip()]
+
+
+def pieces(message: Message) -> list[str]:
+    """Return the pieces of a message that its vector is made of: whole sentences, as many as fit into each piece."""
+    limit = USER_PIECES if message.role is Role.USER else 1
+    text = message.text[: PIECE_CHARS * limit]
+    found = [""]
+    for start, end in sentences(text):
+        for cut in range(start, end, PIECE_CHARS):
+            part = text[cut : min(end, cut + PIECE_CHARS)]
+            if len(found[-1]) + len(part) <= PIECE_CHARS:
+                found[-1] += part
+            else:
+                found.append(part)
+    return [piece for piece in found if piece.strip()][:limit]
+
+
+class IndexMessages:
+    """Gives messages their vectors, and packs what has grown into segments. A Handler of app.core.jobs."""
+
+    name = INDEX_JOB
+
+    def __init__(self, db: Database, segments: SegmentStore, embedding: EmbeddingService) -> None:
+        """Take the record, the index of messages and what embeds."""
+        self._db = db
+        self._segments = segments
+        self._embedding = embedding
+
+    async def run(self, scope: Scope, args: Mapping[str, str | int]) -> None:  # noqa: ARG002 - the user is all it needs
+        """Embed what waits, in batches; the model is never asked inside a transaction. May run twice."""
+        for _ in range(MAX_BATCHES):
+            async with self._db.read(scope) as tx:
+                waiting = await self._segments.unembedded(tx, BATCH_MESSAGES)
+                messages = await store.find_messages(tx, waiting)
+            if not waiting:
+                break
+            vectors = await self._vectors(messages)
+            gone = sorted(set(waiting) - vectors.keys())
+            async with self._db.write(scope) as tx:
+                entry = AuditEntry("index", "message")
+                await self._segments.attach(tx, vectors, entry)
+                if gone:
+                    await self._segments.remove(tx, gone, entry)
+        else:
+            async with self._db.write(scope) as tx:
+                tx.enqueue(Job(INDEX_JOB, once="index"))
+        await self._compact(scope)
+
+    async def _compact(self, scope: Scope) -> None:
+        for _ in range(MAX_BATCHES):
+            async with self._db.write(scope) as tx:
+                if not await self._segments.compact(tx, AuditEntry("compact", "message")):
+                    return
+
+    async def _vectors(self, messages: Sequence[Message]) -> dict[UUID, Vector]:
+        texts = {message.id: pieces(message) for message in messages}
+        try:
+            rows = await self._embedding.embed([piece for one in texts.values() for piece in one])
+        except EmbedderUnavailableError as error:
+            # The queue waits for a store that is down as long as it takes.
+            raise AppError("store_unavailable", "the embedder") from error
+        vectors: dict[UUID, Vector] = {}
+        start = 0
+        for message_id, one in texts.items():
+            if one:
+                mean = rows[start : start + len(one)].mean(axis=0)
+                vectors[message_id] = mean / max(float(np.linalg.norm(mean)), 1e-9)
+            start += len(one)
+        return vectors
+
+
+def _item(box: Box, session_id: UUID, draft: Draft, message: SealedMessage) -> Item:
+    text = draft.body.content or ""
+    name = speaker(draft.body.name or "")
+    return Item(
+        id=message.id,
+        group=session_id,
+        ordinal=message.seq,
+        time_ms=int(message.created_at.timestamp() * 1000),
+        terms=box.term_ids(terms(text)),
+        role=ROLES[message.role],
+        language=language_code(text),
+        speaker=box.term(name) if name else 0,
+    )

@@ -1,0 +1,128 @@
+"""Recall: what was said, found by its words and its meaning, and read again from the record before it is shown."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Final
+from uuid import UUID
+
+import numpy as np
+import structlog
+from numpy.typing import NDArray
+
+from app.core.audit import AuditEntry
+from app.core.errors import AppError
+from app.core.scope import Scope
+from app.core.text.periods import periods
+from app.core.text.terms import speakers, terms
+from app.infra.db.transaction import Database, Transaction
+from app.infra.embedders.port import EmbedderUnavailableError
+from app.infra.embedders.service import EmbeddingService
+from app.infra.segments.index import Filters, Hints, Index
+from app.infra.segments.index import Hit as Scored
+from app.infra.segments.store import SegmentStore
+from app.sessions import store
+from app.sessions.indexing import ROLES
+from app.sessions.model import Found, Hit, Message, Recall
+
+# So many more are looked for than are wanted: one that was deleted meanwhile leaves no gap.
+SPARE: Final = 5
+
+log = structlog.get_logger("cairn.recall")
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A question made ready for the index."""
+
+    index: Index
+    terms: NDArray[np.uint64]
+    vector: NDArray[np.float32] | None
+    filters: Filters
+    hints: Hints
+    limit: int
+
+    def search(self) -> list[Scored]:
+        """Return the best items. It computes: call it in a thread."""
+        return self.index.search(
+            self.terms,
+            self.vector,
+            filters=self.filters,
+            hints=self.hints,
+            top_k=self.limit,
+        )
+
+
+class Recalls:
+    """Searches the record."""
+
+    def __init__(self, db: Database, segments: SegmentStore, embedding: EmbeddingService) -> None:
+        """Take the record, the index of messages and what embeds questions."""
+        self._db = db
+        self._segments = segments
+        self._embedding = embedding
+
+    async def recall(self, scope: Scope, recall: Recall) -> Found:
+        """Return what matches best. Raises `not_found` for a session that isn't there.
+
+        Messages that wait for their vectors are found by their words; where no model answers, all are.
+        """
+        vector = await self._vector(recall.query)
+        async with self._db.read(scope) as tx:
+            if recall.session_id and await store.find_session(tx, recall.session_id) is None:
+                raise AppError("not_found")
+            index = await self._segments.load(tx)
+            pending = await self._segments.pending(tx)
+            asked = _Asked(
+                index=index,
+                terms=tx.box.term_ids(terms(recall.query)),
+                vector=vector,
+                filters=_filters(recall),
+                hints=Hints(tx.box.term_ids(speakers(recall.query)), periods(recall.query, datetime.now(UTC))),
+                limit=recall.limit + SPARE,
+            )
+            tx.saw(AuditEntry("recall", "message", recall.session_id))
+        scored = await asyncio.to_thread(asked.search)
+        async with self._db.read(scope) as tx:
+            found = {message.id: message for message in await store.find_messages(tx, [one.item for one in scored])}
+            kept = [one for one in scored if one.item in found and _within(recall, found[one.item])][: recall.limit]
+            beside = await self._beside(tx, kept) if recall.with_neighbours else {}
+        hits = [
+            Hit(
+                found[one.item],
+                one.score,
+                before=beside.get((one.group, one.ordinal - 1)),
+                after=beside.get((one.group, one.ordinal + 1)),
+            )
+            for one in kept
+        ]
+        return Found(hits, pending)
+
+    async def _vector(self, query: str) -> NDArray[np.float32] | None:
+        try:
+            return await self._embedding.embed_one(query)
+        except (EmbedderUnavailableError, AppError) as error:
+            log.warning("recalled_by_words_alone", error=type(error).__name__)
+            return None
+
+    async def _beside(self, tx: Transaction, scored: Sequence[Scored]) -> Mapping[tuple[UUID, int], Message]:
+        places = {(one.group, one.ordinal + step) for one in scored for step in (-1, 1)}
+        messages = await store.find_neighbours(tx, sorted(places)) if places else []
+        return {(message.session_id, message.seq): message for message in messages}
+
+
+def _filters(recall: Recall) -> Filters:
+    return Filters(
+        groups=None if recall.session_id is None else [recall.session_id],
+        roles=None if recall.role is None else [ROLES[recall.role]],
+        after_ms=None if recall.after is None else int(recall.after.timestamp() * 1000),
+        before_ms=None if recall.before is None else int(recall.before.timestamp() * 1000) + 1,
+    )
+
+
+def _within(recall: Recall, message: Message) -> bool:
+    """Say whether it was said in [after, before): the index counts in milliseconds."""
+    return (recall.after is None or recall.after <= message.created_at) and (
+        recall.before is None or message.created_at < recall.before
+    )

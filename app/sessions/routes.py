@@ -1,0 +1,192 @@
+"""HTTP for sessions, their messages, and recall."""
+
+from typing import Annotated
+from uuid import UUID
+
+from fastapi import APIRouter, Depends, Request, Response
+
+from app.core.idempotency import Answer
+from app.core.ids import parse, show
+from app.core.scope import Scope
+from app.core.versions import Precondition, etag
+from app.sessions.model import Appended, Opened, View
+from app.sessions.recall import Recalls
+from app.sessions.schemas import (
+    AppendAnswer,
+    AppendRequest,
+    MessageAnswer,
+    MessagePageAnswer,
+    RecallAnswer,
+    RecallRequest,
+    SessionAnswer,
+    SessionPageAnswer,
+    SessionPatch,
+    SessionRequest,
+    append_answer,
+    changes,
+    drafts,
+    message_answer,
+    opening,
+    recall_answer,
+    session_answer,
+    session_item,
+)
+from app.sessions.schemas import recall as recall_of
+from app.sessions.service import Sessions
+from app.web.auth import allow
+from app.web.idempotency import attempted, rendered, respond
+from app.web.paging import Paging, Position, next_cursor, page_of
+from app.web.preconditions import conditional_or_any, not_modified
+from app.web.problems import problems
+from app.web.provide import provided
+
+router = APIRouter(prefix="/v1", tags=["sessions"])
+
+Reader = Annotated[Scope, Depends(allow("sessions:read"))]
+Writer = Annotated[Scope, Depends(allow("sessions:write"))]
+Service = Annotated[Sessions, Depends(provided(Sessions))]
+Recalling = Annotated[Recalls, Depends(provided(Recalls))]
+If = Annotated[Precondition, Depends(conditional_or_any)]
+Page = Annotated[Paging, Depends(page_of)]
+
+CONDITIONAL = problems("not_found", "stale_version", "exists", "precondition_required")
+
+
+@router.post(
+    "/sessions",
+    status_code=201,
+    response_model=SessionAnswer,
+    responses={200: {"model": SessionAnswer, "description": "There was one with this `external_id`."}},
+)
+async def open_session(request: Request, body: SessionRequest, caller: Writer, sessions: Service) -> Response:
+    """Make a session. With an `external_id` the one that has it is answered, if there is one, as it is."""
+    attempt = await attempted(request, _shown_opened)
+    return respond(_shown_opened(await sessions.open(caller, opening(body), attempt)))
+
+
+@router.get("/sessions")
+async def list_sessions(caller: Reader, sessions: Service, paging: Page) -> SessionPageAnswer:
+    """List the user's sessions, the newest first."""
+    before = UUID(hex=str(paging.after["id"])) if paging.after else None
+    page = await sessions.page(caller, before, paging.limit)
+    following: Position | None = {"id": page.items[-1].id.hex} if page.more else None
+    return SessionPageAnswer(items=[session_item(item) for item in page.items], next_cursor=next_cursor(following))
+
+
+@router.get("/sessions/{session_id}", response_model=SessionAnswer, responses=problems("not_found"))
+async def read_session(request: Request, session_id: str, caller: Reader, sessions: Service) -> Response:
+    """Read a session and its summary. One that has expired is read like any other."""
+    view = await sessions.view(caller, parse("ses", session_id))
+    if not_modified(request, view.session.version):
+        return Response(status_code=304, headers={"ETag": etag(view.session.version)})
+    return respond(_shown(view))
+
+
+@router.patch("/sessions/{session_id}", response_model=SessionAnswer, responses=CONDITIONAL)
+async def change_session(
+    request: Request,
+    session_id: str,
+    body: SessionPatch,
+    caller: Writer,
+    sessions: Service,
+    precondition: If,
+) -> Response:
+    """Change a session's title, metadata, window or life. A session's version rises with every message too."""
+    attempt = await attempted(request, _shown)
+    return respond(
+        _shown(await sessions.change(caller, parse("ses", session_id), changes(body), precondition, attempt))
+    )
+
+
+@router.delete("/sessions/{session_id}", status_code=204, response_model=None, responses=CONDITIONAL)
+async def delete_session(
+    request: Request,
+    session_id: str,
+    caller: Writer,
+    sessions: Service,
+    precondition: If,
+) -> Response:
+    """Delete a session: its record, what is indexed of it, and its window."""
+    attempt = await attempted(request, _shown_gone)
+    await sessions.delete(caller, parse("ses", session_id), precondition, attempt)
+    return respond(_shown_gone(None))
+
+
+@router.post(
+    "/sessions/{session_id}/messages",
+    status_code=201,
+    response_model=AppendAnswer,
+    responses=problems("not_found", "in_progress"),
+)
+async def append(
+    request: Request,
+    session_id: str,
+    body: AppendRequest,
+    caller: Writer,
+    sessions: Service,
+) -> Response:
+    """Append messages: all of them, in this order and without a gap, or none."""
+    attempt = await attempted(request, _shown_appended)
+    return respond(_shown_appended(await sessions.append(caller, parse("ses", session_id), drafts(body), attempt)))
+
+
+@router.get("/sessions/{session_id}/messages", responses=problems("not_found"))
+async def list_messages(session_id: str, caller: Reader, sessions: Service, paging: Page) -> MessagePageAnswer:
+    """List the whole record of a session, the newest message first."""
+    before = int(paging.after["seq"]) if paging.after else None
+    page = await sessions.page_messages(caller, parse("ses", session_id), before, paging.limit)
+    following: Position | None = {"seq": page.items[-1].seq} if page.more else None
+    return MessagePageAnswer(items=[message_answer(item) for item in page.items], next_cursor=next_cursor(following))
+
+
+@router.get("/sessions/{session_id}/messages/{message_id}", responses=problems("not_found"))
+async def read_message(session_id: str, message_id: str, caller: Reader, sessions: Service) -> MessageAnswer:
+    """Read one message."""
+    return message_answer(await sessions.read_message(caller, parse("ses", session_id), parse("msg", message_id)))
+
+
+@router.delete(
+    "/sessions/{session_id}/messages/{message_id}",
+    status_code=204,
+    response_model=None,
+    responses=problems("not_found"),
+)
+async def delete_message(
+    request: Request,
+    session_id: str,
+    message_id: str,
+    caller: Writer,
+    sessions: Service,
+) -> Response:
+    """Delete one message; the summary is made anew without it. Messages never change, so there is no precondition."""
+    attempt = await attempted(request, _shown_gone)
+    await sessions.delete_message(caller, parse("ses", session_id), parse("msg", message_id), attempt)
+    return respond(_shown_gone(None))
+
+
+@router.post("/recall", responses=problems("not_found"))
+async def recall(body: RecallRequest, caller: Reader, recalls: Recalling) -> RecallAnswer:
+    """Find what was said, in one session or in all, by its words and by its meaning."""
+    return recall_answer(await recalls.recall(caller, recall_of(body)))
+
+
+def _shown(view: View) -> Answer:
+    return rendered(session_answer(view), version=view.session.version)
+
+
+def _shown_opened(opened: Opened) -> Answer:
+    session_id = show("ses", opened.view.session.id)
+    return rendered(
+        session_answer(opened.view),
+        201 if opened.is_new else 200,
+        version=opened.view.session.version,
+        headers={"Location": f"/v1/sessions/{session_id}"} if opened.is_new else None,
+    )
+
+
+def _shown_appended(appended: Appended) -> Answer:
+    return rendered(append_answer(appended), 201)
+
+
+def _shown_gone(_: None) -> Answer:
+    return rendered(None, 204)

@@ -1,0 +1,372 @@
+"""Sessions, messages and recall on the wire."""
+
+import json
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Annotated, Any, Literal, cast
+
+from pydantic import AfterValidator, Field, JsonValue, model_validator
+
+from app.core.ids import parse, show
+from app.sessions.model import (
+    Appended,
+    Body,
+    Changes,
+    Draft,
+    Found,
+    Hit,
+    Message,
+    Opening,
+    Recall,
+    Role,
+    Session,
+    View,
+)
+from app.sessions.summary import text_of
+from app.web.wire import Answer, JsonObject, Moment, Request, wrong
+
+MAX_EXTERNAL_ID_CHARS = 256
+MAX_TITLE_CHARS = 200
+MAX_NAME_CHARS = 256
+MAX_CONTENT_CHARS = 100_000
+MAX_CALLS = 128
+MAX_CALL_BYTES = 100_000
+MAX_BATCH_MESSAGES = 200
+MAX_WINDOW = 200
+MIN_TTL_S = 60
+MAX_TTL_S = 366 * 24 * 3600
+MAX_QUERY_CHARS = 4_000
+MAX_TOP_K = 100
+DEFAULT_TOP_K = 10
+# Clocks differ: a message of so little in the future was said now.
+CLOCK_SKEW = timedelta(minutes=5)
+
+SessionId = Annotated[str, Field(pattern=r"^ses_[0-9a-f]{32}$")]
+Window = Annotated[int, Field(ge=1, le=MAX_WINDOW, strict=True)]
+Ttl = Annotated[int, Field(ge=MIN_TTL_S, le=MAX_TTL_S, strict=True)]
+Title = Annotated[str, Field(max_length=MAX_TITLE_CHARS)]
+Name = Annotated[str, Field(min_length=1, max_length=MAX_NAME_CHARS)]
+
+
+def _within_bounds(call: dict[str, JsonValue]) -> dict[str, JsonValue]:
+    try:
+        size = len(json.dumps(call, ensure_ascii=False, allow_nan=False).encode())
+    except ValueError:
+        raise wrong("must hold only finite numbers") from None
+    if size > MAX_CALL_BYTES:
+        raise wrong(f"must not be larger than {MAX_CALL_BYTES} bytes")
+    return call
+
+
+def _not_to_come(moment: datetime) -> datetime:
+    if moment > datetime.now(UTC) + CLOCK_SKEW:
+        raise wrong("must not lie in the future")
+    return moment
+
+
+# A call as the model's provider writes it. Its `id`, where it has one, pairs it with its result.
+ToolCall = Annotated[dict[str, JsonValue], AfterValidator(_within_bounds)]
+
+
+class SessionRequest(Request):
+    """A session to be made, or found by its `external_id`: a framework's own id of the thread."""
+
+    external_id: Annotated[str, Field(min_length=1, max_length=MAX_EXTERNAL_ID_CHARS)] | None = None
+    title: Title | None = None
+    ttl_seconds: Ttl | None = None
+    window: Window | None = None
+    metadata: JsonObject = Field(default_factory=dict)
+
+
+class SessionPatch(Request):
+    """What to change; what isn't named stays. A title of null is none."""
+
+    title: Title | None = None
+    ttl_seconds: Ttl = MIN_TTL_S
+    window: Window = 1
+    metadata: JsonObject = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _names_something(self) -> "SessionPatch":
+        if not self.model_fields_set:
+            raise wrong("must name something to change")
+        return self
+
+
+class MessageRequest(Request):
+    """A message as model providers have it. `name` is the speaker's; `created_at` may lie in the past."""
+
+    role: Literal["user", "assistant", "system", "tool"]
+    content: Annotated[str, Field(max_length=MAX_CONTENT_CHARS)] | None = None
+    name: Name | None = None
+    tool_calls: Annotated[list[ToolCall], Field(max_length=MAX_CALLS)] | None = None
+    tool_call_id: Name | None = None
+    metadata: JsonObject = Field(default_factory=dict)
+    created_at: Annotated[Moment, AfterValidator(_not_to_come)] | None = None
+    context_id: Annotated[str, Field(pattern=r"^ctx_[0-9a-f]{32}$")] | None = None
+
+    @model_validator(mode="after")
+    def _fits_its_role(self) -> "MessageRequest":
+        if self.tool_calls and self.role != "assistant":
+            raise wrong("must have the role assistant to make tool calls")
+        if self.tool_call_id is not None and self.role != "tool":
+            raise wrong("must have the role tool to answer a tool call")
+        return self
+
+
+class AppendRequest(Request):
+    """Messages to append, all of them or none, in this order."""
+
+    messages: Annotated[list[MessageRequest], Field(min_length=1, max_length=MAX_BATCH_MESSAGES)]
+
+
+class RecallRequest(Request):
+    """What to look for in everything that was said. `before` and `after` bound when it was said."""
+
+    query: Annotated[str, Field(min_length=1, max_length=MAX_QUERY_CHARS)]
+    top_k: Annotated[int, Field(ge=1, le=MAX_TOP_K, strict=True)] = DEFAULT_TOP_K
+    session_id: SessionId | None = None
+    before: Moment | None = None
+    after: Moment | None = None
+    role: Literal["user", "assistant", "system", "tool"] | None = None
+    neighbours: bool = False
+
+
+class SessionItem(Answer):
+    """A session without what is made of its messages."""
+
+    id: str
+    external_id: str | None
+    title: str | None
+    agent: str | None
+    metadata: dict[str, JsonValue]
+    window: int
+    ttl_seconds: int
+    message_count: int
+    version: int
+    created_at: Moment
+    last_active_at: Moment
+    expires_at: Moment
+
+
+class SessionAnswer(SessionItem):
+    """A session. Its summary begins with the constraints that the user stated, in their words, however long ago."""
+
+    summary: str
+    constraints: list[str]
+
+
+class SessionPageAnswer(Answer):
+    """Sessions, the newest first."""
+
+    items: list[SessionItem]
+    next_cursor: str | None
+
+
+class MessageAnswer(Answer):
+    """A message of the record."""
+
+    id: str
+    session_id: str
+    seq: int
+    role: str
+    content: str | None
+    name: str | None
+    tool_calls: list[dict[str, JsonValue]] | None
+    tool_call_id: str | None
+    metadata: dict[str, JsonValue]
+    created_at: Moment
+    stored_at: Moment
+    context_id: str | None
+
+
+class MessagePageAnswer(Answer):
+    """Messages, the newest first."""
+
+    items: list[MessageAnswer]
+    next_cursor: str | None
+
+
+class AppendedMessage(Answer):
+    """Where an appended message stands."""
+
+    id: str
+    seq: int
+    created_at: Moment
+
+
+class Evidence(Answer):
+    """What an update of memory comes from."""
+
+    kind: str
+    id: str
+
+
+class MemoryUpdate(Answer):
+    """What an append changed in the user's memory."""
+
+    kind: str
+    key: str | None
+    value: JsonValue
+    trust: str
+    state: str
+    evidence: Evidence | None
+
+
+class AppendAnswer(Answer):
+    """The appended messages, in the order sent."""
+
+    messages: list[AppendedMessage]
+    memory_updates: list[MemoryUpdate]
+
+
+class HitAnswer(Answer):
+    """A message that was found. `before` and `after` are its neighbours, where they were asked for."""
+
+    message_id: str
+    session_id: str
+    role: str
+    name: str | None
+    text: str
+    created_at: Moment
+    score: float
+    before: MessageAnswer | None
+    after: MessageAnswer | None
+
+
+class IndexAnswer(Answer):
+    """How much of what was said is still found by its words alone."""
+
+    pending: int
+
+
+class RecallAnswer(Answer):
+    """What was found, best first."""
+
+    hits: list[HitAnswer]
+    index: IndexAnswer
+
+
+def opening(body: SessionRequest) -> Opening:
+    """Return what a caller wants of a session."""
+    return Opening(body.external_id, body.title, body.metadata, body.window, body.ttl_seconds)
+
+
+def changes(body: SessionPatch) -> Changes:
+    """Return what a caller wants to change."""
+    names = {"title": "title", "metadata": "metadata", "window": "window_size", "ttl_seconds": "ttl_s"}
+    return cast("Changes", {names[field]: getattr(body, field) for field in body.model_fields_set})
+
+
+def drafts(body: AppendRequest) -> list[Draft]:
+    """Return the messages that a caller sends."""
+    return [
+        Draft(
+            role=Role(message.role),
+            body=Body(
+                content=message.content,
+                name=message.name,
+                tool_calls=message.tool_calls or (),
+                tool_call_id=message.tool_call_id,
+                metadata=message.metadata,
+            ),
+            created_at=message.created_at,
+            context_id=parse("ctx", message.context_id) if message.context_id else None,
+        )
+        for message in body.messages
+    ]
+
+
+def recall(body: RecallRequest) -> Recall:
+    """Return what a caller looks for."""
+    return Recall(
+        query=body.query,
+        limit=body.top_k,
+        session_id=parse("ses", body.session_id) if body.session_id else None,
+        before=body.before,
+        after=body.after,
+        role=Role(body.role) if body.role else None,
+        with_neighbours=body.neighbours,
+    )
+
+
+def session_item(session: Session) -> SessionItem:
+    """Show a session in a list."""
+    return SessionItem(**_session_fields(session))
+
+
+def session_answer(view: View) -> SessionAnswer:
+    """Show a session with its summary."""
+    return SessionAnswer(
+        **_session_fields(view.session),
+        summary=text_of(view.summary),
+        constraints=list(view.summary.constraints),
+    )
+
+
+def message_answer(message: Message) -> MessageAnswer:
+    """Show a message."""
+    body = message.body
+    return MessageAnswer(
+        id=show("msg", message.id),
+        session_id=show("ses", message.session_id),
+        seq=message.seq,
+        role=message.role.value,
+        content=body.content,
+        name=body.name,
+        tool_calls=[dict(call) for call in body.tool_calls] or None,
+        tool_call_id=body.tool_call_id,
+        metadata=dict(body.metadata),
+        created_at=message.created_at,
+        stored_at=message.stored_at,
+        context_id=show("ctx", message.context_id) if message.context_id else None,
+    )
+
+
+def append_answer(appended: Appended) -> AppendAnswer:
+    """Show where messages stand now."""
+    messages: Sequence[Any] = appended.messages
+    return AppendAnswer(
+        messages=[
+            AppendedMessage(id=show("msg", message.id), seq=message.seq, created_at=message.created_at)
+            for message in messages
+        ],
+        memory_updates=[],
+    )
+
+
+def recall_answer(found: Found) -> RecallAnswer:
+    """Show what was found."""
+    return RecallAnswer(hits=[_hit(hit) for hit in found.hits], index=IndexAnswer(pending=found.pending))
+
+
+def _hit(hit: Hit) -> HitAnswer:
+    message = hit.message
+    return HitAnswer(
+        message_id=show("msg", message.id),
+        session_id=show("ses", message.session_id),
+        role=message.role.value,
+        name=message.body.name,
+        text=message.text,
+        created_at=message.created_at,
+        score=hit.score,
+        before=message_answer(hit.before) if hit.before else None,
+        after=message_answer(hit.after) if hit.after else None,
+    )
+
+
+def _session_fields(session: Session) -> dict[str, Any]:
+    return {
+        "id": show("ses", session.id),
+        "external_id": session.external_id,
+        "title": session.title,
+        "agent": session.agent,
+        "metadata": dict(session.metadata),
+        "window": session.window_size,
+        "ttl_seconds": session.ttl_s,
+        "message_count": session.message_count,
+        "version": session.version,
+        "created_at": session.created_at,
+        "last_active_at": session.last_active_at,
+        "expires_at": session.expires_at,
+    }

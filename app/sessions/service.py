@@ -1,0 +1,228 @@
+"""The use cases of sessions: each method one transaction; what follows in Redis can be lost and is never believed."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+from uuid import UUID
+
+import structlog
+
+from app.core.audit import AuditEntry
+from app.core.errors import AppError
+from app.core.idempotency import Attempt
+from app.core.ids import uuid7
+from app.core.jobs import Job
+from app.core.scope import Scope
+from app.core.versions import Precondition, expected
+from app.infra.db.transaction import Database, Transaction
+from app.infra.segments.store import SegmentStore
+from app.sessions import store
+from app.sessions.indexing import INDEX_JOB, items
+from app.sessions.model import (
+    Appended,
+    Changes,
+    Draft,
+    Message,
+    MessagePage,
+    Opened,
+    Opening,
+    Session,
+    SessionPage,
+    View,
+)
+from app.sessions.summary import stated
+from app.sessions.view import Views
+from app.sessions.window import Window
+
+OPEN_TRIES: Final = 3
+# Reading this much text for constraints takes a millisecond: more is done beside the event loop.
+INLINE_CHARS: Final = 5_000
+
+log = structlog.get_logger("cairn.sessions")
+
+
+@dataclass(frozen=True, slots=True)
+class Defaults:
+    """What a session has that nothing else was asked for."""
+
+    window_size: int = 20
+    ttl_s: int = 24 * 3600
+
+
+class Sessions:
+    """Makes sessions, appends to them, reads and deletes them."""
+
+    def __init__(
+        self,
+        db: Database,
+        window: Window,
+        views: Views,
+        segments: SegmentStore,
+        defaults: Defaults,
+    ) -> None:
+        """Take the record, its hot copy, how both are read, and the index of messages."""
+        self._db = db
+        self._window = window
+        self._views = views
+        self._segments = segments
+        self._defaults = defaults
+
+    async def open(self, scope: Scope, opening: Opening, attempt: Attempt | None = None) -> Opened:
+        """Make a session; where its external id has one already, return that as it is."""
+        session_id = uuid7()
+        window_size = opening.window_size or self._defaults.window_size
+        ttl_s = opening.ttl_s or self._defaults.ttl_s
+        async with self._db.write(scope, attempt) as tx:
+            for _ in range(OPEN_TRIES):
+                entry = AuditEntry("create", "session", session_id)
+                made = await store.insert_session(tx, session_id, opening, window_size, ttl_s, entry)
+                session = made or await store.find_by_external_id(tx, opening.external_id or "")
+                if session is not None:
+                    break
+            else:  # made and deleted again and again between the two statements
+                raise AppError("in_progress", headers={"Retry-After": "1"})
+            opened = Opened(await self._views.view_in(tx, session), is_new=made is not None)
+            await tx.answer(opened)
+        return opened
+
+    async def view(self, scope: Scope, session_id: UUID) -> View:
+        """Return a session with its summary and window. Raises `not_found`."""
+        return await self._views.view(scope, session_id)
+
+    async def page(self, scope: Scope, before: UUID | None, limit: int) -> SessionPage:
+        """Return sessions, the newest made first, those made before the session `before`."""
+        async with self._db.read(scope) as tx:
+            found = await store.page_sessions(tx, before, limit + 1)
+            tx.saw(AuditEntry("list", "session"))
+        return SessionPage(found[:limit], len(found) > limit)
+
+    async def change(
+        self,
+        scope: Scope,
+        session_id: UUID,
+        changes: Changes,
+        precondition: Precondition,
+        attempt: Attempt | None = None,
+    ) -> View:
+        """Change a session where the precondition holds. Raises `not_found`, `stale_version`, `exists`."""
+        async with self._db.write(scope, attempt) as tx:
+            version = await self._locked_version(tx, session_id, precondition)
+            entry = AuditEntry("change", "session", session_id)
+            session = await store.change_session(tx, session_id, version, changes, entry)
+            if session is None:
+                raise AppError("conflict")
+            view = await self._views.view_in(tx, session)
+            await tx.answer(view)
+        return view
+
+    async def delete(
+        self,
+        scope: Scope,
+        session_id: UUID,
+        precondition: Precondition,
+        attempt: Attempt | None = None,
+    ) -> None:
+        """Delete a session with all that was said in it. Raises `not_found`, `stale_version`, `exists`."""
+        async with self._db.write(scope, attempt) as tx:
+            await self._locked_version(tx, session_id, precondition)
+            entry = AuditEntry("delete", "session", session_id)
+            await self._segments.remove(tx, await store.message_ids(tx, session_id), entry)
+            await store.delete_session(tx, session_id, entry)
+            await tx.answer(None)
+        await self._window.drop(scope, session_id)
+
+    async def append(
+        self,
+        scope: Scope,
+        session_id: UUID,
+        drafts: Sequence[Draft],
+        attempt: Attempt | None = None,
+    ) -> Appended:
+        """Append messages: when this returns they are in Postgres, all of them, and every later reader sees them.
+
+        Raises `not_found`. Nothing that fails after the commit fails the append.
+        """
+        constraints = await self._constraints(drafts)
+        async with self._db.write(scope, attempt) as tx:
+            entry = AuditEntry("append", "session", session_id)
+            reserved = await store.reserve(tx, session_id, len(drafts), entry)
+            if reserved is None:
+                raise AppError("not_found")
+            sealed = [
+                store.seal_message(tx.box, draft, found, reserved.first + place, reserved.at)
+                for place, (draft, found) in enumerate(zip(drafts, constraints, strict=True))
+            ]
+            await store.insert_messages(tx, session_id, sealed, entry)
+            await self._segments.add(tx, items(tx.box, session_id, drafts, sealed), entry)
+            tx.enqueue(Job(INDEX_JOB, once="index"))
+            appended = Appended(session_id, sealed)
+            await tx.answer(appended)
+        await self._window.append(scope, session_id, reserved, sealed)
+        if self._views.is_due(reserved, len(drafts)):
+            await self._fold(scope, session_id)
+        return appended
+
+    async def page_messages(self, scope: Scope, session_id: UUID, before: int | None, limit: int) -> MessagePage:
+        """Return a session's messages, the newest first, those before the sequence number `before`."""
+        async with self._db.read(scope) as tx:
+            await self._required(tx, session_id)
+            found = await store.page_messages(tx, session_id, before, limit + 1)
+            tx.saw(AuditEntry("list", "message", session_id))
+        return MessagePage(found[:limit], len(found) > limit)
+
+    async def read_message(self, scope: Scope, session_id: UUID, message_id: UUID) -> Message:
+        """Return one message. Raises `not_found`."""
+        async with self._db.read(scope) as tx:
+            message = await store.find_message(tx, session_id, message_id)
+            if message is None:
+                raise AppError("not_found")
+            tx.saw(AuditEntry("read", "message", message_id))
+        return message
+
+    async def delete_message(
+        self,
+        scope: Scope,
+        session_id: UUID,
+        message_id: UUID,
+        attempt: Attempt | None = None,
+    ) -> None:
+        """Delete one message, and what the summary has of it. Raises `not_found`."""
+        async with self._db.write(scope, attempt) as tx:
+            session = await store.lock_session(tx, session_id)
+            message = await store.find_message(tx, session_id, message_id) if session else None
+            if session is None or message is None:
+                raise AppError("not_found")
+            entry = AuditEntry("delete", "message", message_id)
+            await store.delete_message(tx, message_id, entry)
+            await self._segments.remove(tx, [message_id], entry)
+            summary = session.summary
+            if message.seq <= session.summary_seq:
+                summary = await self._views.summarised_anew(tx, session)
+            await store.shrink_session(tx, session_id, summary, entry)
+            await tx.answer(None)
+        await self._window.drop(scope, session_id)
+
+    async def _constraints(self, drafts: Sequence[Draft]) -> list[Sequence[str]]:
+        if sum(len(draft.body.content or "") for draft in drafts) <= INLINE_CHARS:
+            return [stated(draft) for draft in drafts]
+        return await asyncio.to_thread(lambda: [stated(draft) for draft in drafts])
+
+    async def _fold(self, scope: Scope, session_id: UUID) -> None:
+        try:
+            await self._views.fold(scope, session_id)
+        except AppError as error:
+            # Readers fold for themselves until a later append gets through.
+            log.warning("summary_waits", session_id=str(session_id), code=error.code)
+
+    async def _required(self, tx: Transaction, session_id: UUID) -> Session:
+        session = await store.find_session(tx, session_id)
+        if session is None:
+            raise AppError("not_found")
+        return session
+
+    async def _locked_version(self, tx: Transaction, session_id: UUID, precondition: Precondition) -> int:
+        session = await store.lock_session(tx, session_id)
+        if session is None:
+            raise AppError("not_found")
+        return expected(precondition, session.version) or session.version

@@ -1,0 +1,379 @@
+"""The record in SQL: sessions and messages, sealed on the way in and opened on the way out."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import ColumnElement, Interval, Row, delete, func, insert, select, tuple_, update
+from sqlalchemy.dialects.postgresql import insert as upsert
+
+from app.core.audit import AuditEntry
+from app.core.ids import uuid7
+from app.infra.crypto.box import Box, Place
+from app.infra.db.transaction import Transaction
+from app.infra.summarisers.port import Summary
+from app.sessions.model import (
+    Body,
+    Changes,
+    Draft,
+    Json,
+    Message,
+    Opening,
+    Reserved,
+    Role,
+    SealedMessage,
+    Session,
+)
+from app.sessions.tables import messages, sessions
+
+_NOW: ColumnElement[Any] = func.clock_timestamp()
+
+
+def _life(ttl_s: ColumnElement[int]) -> ColumnElement[timedelta]:
+    return func.make_interval(0, 0, 0, 0, 0, 0, ttl_s, type_=Interval)
+
+
+async def insert_session(
+    tx: Transaction,
+    session_id: UUID,
+    opening: Opening,
+    window_size: int,
+    ttl_s: int,
+    entry: AuditEntry,
+) -> Session | None:
+    """Make a session; None where there is one with its external id already."""
+    external_id = opening.external_id
+    made = (
+        upsert(sessions)
+        .values(
+            **tx.owner,
+            id=session_id,
+            agent=tx.scope.agent or "",
+            external_tag=None if external_id is None else _external_tag(tx.box, external_id),
+            external_id_sealed=_seal(tx.box, session_id, "external_id_sealed", external_id),
+            title_sealed=_seal(tx.box, session_id, "title_sealed", opening.title),
+            metadata_sealed=_seal(tx.box, session_id, "metadata_sealed", dict(opening.metadata) or None),
+            window_size=window_size,
+            ttl_s=ttl_s,
+            created_at=func.now(),
+            last_active_at=func.now(),
+            expires_at=func.now() + timedelta(seconds=ttl_s),
+        )
+        .on_conflict_do_nothing(index_elements=["usr", "external_tag"])
+        .returning(sessions)
+    )
+    row = (await tx.change(made, entry)).one_or_none()
+    return None if row is None else _session(tx.box, row)
+
+
+async def find_session(tx: Transaction, session_id: UUID) -> Session | None:
+    """Return the session, None where the user has none of that id."""
+    row = await tx.row(select(sessions).where(_is(tx, session_id)))
+    return None if row is None else _session(tx.box, row)
+
+
+async def lock_session(tx: Transaction, session_id: UUID) -> Session | None:
+    """Return the session and hold its row: no append comes between this and the end of the transaction."""
+    row = await tx.row(select(sessions).where(_is(tx, session_id)).with_for_update())
+    return None if row is None else _session(tx.box, row)
+
+
+async def find_by_external_id(tx: Transaction, external_id: str) -> Session | None:
+    """Return the session of that external id."""
+    tag = _external_tag(tx.box, external_id)
+    row = await tx.row(select(sessions).where(sessions.c.usr == tx.scope.usr, sessions.c.external_tag == tag))
+    return None if row is None else _session(tx.box, row)
+
+
+async def page_sessions(tx: Transaction, before: UUID | None, limit: int) -> Sequence[Session]:
+    """Return sessions, the newest made first, those made before the session `before` where given."""
+    query = select(sessions).where(sessions.c.usr == tx.scope.usr).order_by(sessions.c.id.desc()).limit(limit)
+    if before is not None:
+        query = query.where(sessions.c.id < before)
+    return [_session(tx.box, row) for row in await tx.rows(query)]
+
+
+async def change_session(
+    tx: Transaction,
+    session_id: UUID,
+    version: int,
+    changes: Changes,
+    entry: AuditEntry,
+) -> Session | None:
+    """Change what `changes` names where the session is still at `version`; None where it isn't."""
+    values: dict[str, Any] = {"version": sessions.c.version + 1}
+    if "title" in changes:
+        values["title_sealed"] = _seal(tx.box, session_id, "title_sealed", changes["title"])
+    if "metadata" in changes:
+        values["metadata_sealed"] = _seal(tx.box, session_id, "metadata_sealed", dict(changes["metadata"]) or None)
+    if "window_size" in changes:
+        values["window_size"] = changes["window_size"]
+    if "ttl_s" in changes:
+        values["ttl_s"] = changes["ttl_s"]
+        values["expires_at"] = sessions.c.last_active_at + timedelta(seconds=changes["ttl_s"])
+    changed = (
+        update(sessions).where(_is(tx, session_id), sessions.c.version == version).values(values).returning(sessions)
+    )
+    row = (await tx.change(changed, entry)).one_or_none()
+    return None if row is None else _session(tx.box, row)
+
+
+async def delete_session(tx: Transaction, session_id: UUID, entry: AuditEntry) -> None:
+    """Remove the session; its messages go with it."""
+    await tx.change(delete(sessions).where(_is(tx, session_id)), entry)
+
+
+async def reserve(tx: Transaction, session_id: UUID, count: int, entry: AuditEntry) -> Reserved | None:
+    """Take the next `count` sequence numbers and revive the session; None where there is no such session.
+
+    The row stays locked until the transaction ends: that is what makes the numbers gapless and the order one.
+    """
+    reserved = (
+        update(sessions)
+        .where(_is(tx, session_id))
+        .values(
+            next_seq=sessions.c.next_seq + count,
+            message_count=sessions.c.message_count + count,
+            version=sessions.c.version + 1,
+            # The time of the lock and not of the transaction's begin: a later number has a later time.
+            last_active_at=func.greatest(sessions.c.last_active_at, _NOW),
+            expires_at=func.greatest(sessions.c.last_active_at, _NOW) + _life(sessions.c.ttl_s),
+        )
+        .returning(
+            (sessions.c.next_seq - count).label("first"),
+            sessions.c.summary_seq,
+            sessions.c.content_version,
+            sessions.c.window_size,
+            sessions.c.ttl_s,
+            sessions.c.last_active_at.label("at"),
+        )
+    )
+    row = (await tx.change(reserved, entry)).one_or_none()
+    return None if row is None else Reserved(**row._mapping)  # noqa: SLF001 - SQLAlchemy's public name for it
+
+
+async def insert_messages(
+    tx: Transaction, session_id: UUID, sealed: Sequence[SealedMessage], entry: AuditEntry
+) -> None:
+    """Write messages at the numbers that were reserved for them."""
+    rows = [
+        {
+            **tx.owner,
+            "id": message.id,
+            "session_id": session_id,
+            "seq": message.seq,
+            "role": message.role.value,
+            "body_sealed": message.body,
+            "constraints_sealed": message.constraints,
+            "created_at": message.created_at,
+            "stored_at": message.stored_at,
+            "context_id": message.context_id,
+        }
+        for message in sealed
+    ]
+    await tx.change(insert(messages), entry, rows)
+
+
+async def find_message(tx: Transaction, session_id: UUID, message_id: UUID) -> Message | None:
+    """Return one message of the session."""
+    row = await tx.row(select(messages).where(_in(tx, session_id), messages.c.id == message_id))
+    return None if row is None else open_message(tx.box, session_id, _sealed(row))
+
+
+async def find_messages(tx: Transaction, ids: Sequence[UUID]) -> Sequence[Message]:
+    """Return those of the messages that the user has, in no order."""
+    query = select(messages).where(messages.c.usr == tx.scope.usr, messages.c.id.in_(ids))
+    return [open_message(tx.box, row.session_id, _sealed(row)) for row in await tx.rows(query)]
+
+
+async def find_neighbours(tx: Transaction, places: Sequence[tuple[UUID, int]]) -> Sequence[Message]:
+    """Return the messages at (session, sequence number), those that there are."""
+    at = tuple_(messages.c.session_id, messages.c.seq).in_(places)
+    query = select(messages).where(messages.c.usr == tx.scope.usr, at)
+    return [open_message(tx.box, row.session_id, _sealed(row)) for row in await tx.rows(query)]
+
+
+async def page_messages(tx: Transaction, session_id: UUID, before: int | None, limit: int) -> Sequence[Message]:
+    """Return messages, the newest first, those before the sequence number `before` where given."""
+    query = select(messages).where(_in(tx, session_id)).order_by(messages.c.seq.desc()).limit(limit)
+    if before is not None:
+        query = query.where(messages.c.seq < before)
+    return [open_message(tx.box, session_id, _sealed(row)) for row in await tx.rows(query)]
+
+
+async def messages_after(
+    tx: Transaction,
+    session_id: UUID,
+    after: int,
+    limit: int | None = None,
+) -> Sequence[SealedMessage]:
+    """Return the messages after a sequence number in their order, sealed: some go on to Redis as they are."""
+    query = select(messages).where(_in(tx, session_id), messages.c.seq > after).order_by(messages.c.seq).limit(limit)
+    return [_sealed(row) for row in await tx.rows(query)]
+
+
+async def message_ids(tx: Transaction, session_id: UUID) -> Sequence[UUID]:
+    """Return the ids of all messages of the session."""
+    return [row.id for row in await tx.rows(select(messages.c.id).where(_in(tx, session_id)))]
+
+
+async def delete_message(tx: Transaction, message_id: UUID, entry: AuditEntry) -> None:
+    """Remove one message."""
+    await tx.change(delete(messages).where(messages.c.usr == tx.scope.usr, messages.c.id == message_id), entry)
+
+
+async def shrink_session(tx: Transaction, session_id: UUID, summary: Summary, entry: AuditEntry) -> None:
+    """Note that a message was taken out: the hot copies of the session are of an older epoch from now on."""
+    await tx.change(
+        update(sessions)
+        .where(_is(tx, session_id))
+        .values(
+            message_count=sessions.c.message_count - 1,
+            content_version=sessions.c.content_version + 1,
+            version=sessions.c.version + 1,
+            summary_sealed=_seal(tx.box, session_id, "summary_sealed", asdict(summary)),
+        ),
+        entry,
+    )
+
+
+async def swap_summary(
+    tx: Transaction,
+    session: Session,
+    summary: Summary,
+    summary_seq: int,
+    entry: AuditEntry,
+) -> bool:
+    """Put a summary in the place of the one that `session` shows; False where the session has moved past it.
+
+    The version stays: what a reader is shown doesn't depend on how much of it was made before.
+    """
+    swapped = (
+        update(sessions)
+        .where(
+            _is(tx, session.id),
+            sessions.c.summary_seq == session.summary_seq,
+            sessions.c.content_version == session.content_version,
+        )
+        .values(
+            summary_sealed=_seal(tx.box, session.id, "summary_sealed", asdict(summary)),
+            summary_seq=summary_seq,
+        )
+    )
+    return (await tx.change(swapped, entry)).rowcount == 1
+
+
+def seal_message(
+    box: Box,
+    draft: Draft,
+    constraints: Sequence[str],
+    seq: int,
+    at: datetime,
+) -> SealedMessage:
+    """Return the draft as the message at `seq`, stored at a time, under a new id."""
+    message_id = uuid7()
+    body = {
+        "content": draft.body.content,
+        "name": draft.body.name,
+        "tool_calls": [dict(call) for call in draft.body.tool_calls],
+        "tool_call_id": draft.body.tool_call_id,
+        "metadata": dict(draft.body.metadata),
+    }
+    sealed_constraints = box.seal_json(list(constraints), _message_place(message_id, "constraints_sealed"))
+    return SealedMessage(
+        id=message_id,
+        seq=seq,
+        role=draft.role,
+        created_at=draft.created_at or at,
+        stored_at=at,
+        context_id=draft.context_id,
+        body=box.seal_json(body, _message_place(message_id, "body_sealed")),
+        constraints=sealed_constraints if constraints else None,
+    )
+
+
+def open_message(box: Box, session_id: UUID, sealed: SealedMessage) -> Message:
+    """Return what a sealed message says."""
+    body = box.open_json(sealed.body, _message_place(sealed.id, "body_sealed"))
+    constraints = (
+        box.open_json(sealed.constraints, _message_place(sealed.id, "constraints_sealed")) if sealed.constraints else ()
+    )
+    return Message(
+        id=sealed.id,
+        session_id=session_id,
+        seq=sealed.seq,
+        role=sealed.role,
+        body=Body(**body),
+        created_at=sealed.created_at,
+        stored_at=sealed.stored_at,
+        context_id=sealed.context_id,
+        constraints=tuple(constraints),
+    )
+
+
+def _sealed(row: Row[Any]) -> SealedMessage:
+    return SealedMessage(
+        id=row.id,
+        seq=row.seq,
+        role=Role(row.role),
+        created_at=row.created_at,
+        stored_at=row.stored_at,
+        context_id=row.context_id,
+        body=row.body_sealed,
+        constraints=row.constraints_sealed,
+    )
+
+
+def _session(box: Box, row: Row[Any]) -> Session:
+    def opened(column: str) -> Any:  # noqa: ANN401 - what was sealed: a text or a client's JSON
+        blob = row._mapping[column]  # noqa: SLF001 - SQLAlchemy's public name for it
+        return None if blob is None else box.open_json(blob, _place(row.id, column))
+
+    return Session(
+        id=row.id,
+        agent=row.agent or None,
+        external_id=opened("external_id_sealed"),
+        title=opened("title_sealed"),
+        metadata=opened("metadata_sealed") or {},
+        window_size=row.window_size,
+        ttl_s=row.ttl_s,
+        next_seq=row.next_seq,
+        message_count=row.message_count,
+        summary=_summary(opened("summary_sealed")),
+        summary_seq=row.summary_seq,
+        content_version=row.content_version,
+        version=row.version,
+        created_at=row.created_at,
+        last_active_at=row.last_active_at,
+        expires_at=row.expires_at,
+    )
+
+
+def _summary(kept: Json | None) -> Summary:
+    return Summary() if kept is None else Summary(tuple(kept["constraints"]), kept["gist"], kept["omitted"])
+
+
+def _seal(box: Box, session_id: UUID, column: str, value: str | Json | None) -> bytes | None:
+    return None if value is None else box.seal_json(value, _place(session_id, column))
+
+
+def _external_tag(box: Box, external_id: str) -> bytes:
+    return box.tag("session.external_id", external_id)
+
+
+def _place(session_id: UUID, column: str) -> Place:
+    return Place("sessions", column, session_id)
+
+
+def _message_place(message_id: UUID, column: str) -> Place:
+    return Place("messages", column, message_id)
+
+
+def _is(tx: Transaction, session_id: UUID) -> ColumnElement[bool]:
+    return (sessions.c.usr == tx.scope.usr) & (sessions.c.id == session_id)
+
+
+def _in(tx: Transaction, session_id: UUID) -> ColumnElement[bool]:
+    return (messages.c.usr == tx.scope.usr) & (messages.c.session_id == session_id)

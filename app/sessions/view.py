@@ -1,0 +1,109 @@
+"""How a session is read: from the hot copy where that shows what Postgres has, else from the record."""
+
+from collections.abc import Sequence
+from typing import Final
+from uuid import UUID
+
+from app.core.audit import AuditEntry
+from app.core.errors import AppError
+from app.core.scope import Scope
+from app.infra.crypto.box import Box
+from app.infra.db.transaction import Database, Transaction
+from app.infra.summarisers.port import Summariser, Summary
+from app.sessions import store
+from app.sessions.model import Reserved, SealedMessage, Session, View, split
+from app.sessions.summary import fold, overlay
+from app.sessions.window import Window
+
+# So many messages may have left the window before the kept summary is brought up to date; readers do the rest.
+SLACK: Final = 16
+FOLD_PAGE: Final = 500
+MAX_FOLDS: Final = 1_000
+# A reader that would have to look at more than this brings the summary up to date first.
+MAX_UNCOVERED: Final = 1_000
+
+
+class Views:
+    """Reads sessions with their summary and window, and keeps the summary up to date."""
+
+    def __init__(self, db: Database, window: Window, summariser: Summariser) -> None:
+        """Take the record, its hot copy and what makes summaries: without a network, for readers wait for it."""
+        self._db = db
+        self._window = window
+        self._summariser = summariser
+
+    async def view(self, scope: Scope, session_id: UUID) -> View:
+        """Return the session as it is now. Raises `not_found`."""
+        async with self._db.read(scope) as tx:
+            session = await _find(tx, session_id)
+            box = tx.box
+            tx.saw(AuditEntry("read", "session", session_id))
+        sealed = await self._window.read(scope, session) if session.last > session.summary_seq else []
+        if sealed is None:
+            if session.last - session.summary_seq > MAX_UNCOVERED:
+                await self.fold(scope, session_id)
+            async with self._db.read(scope) as tx:
+                session = await _find(tx, session_id)
+                sealed = await store.messages_after(tx, session_id, session.summary_seq)
+            await self._window.rebuild(scope, session, sealed)
+        return await self._made(box, session, sealed)
+
+    async def view_in(self, tx: Transaction, session: Session) -> View:
+        """Return the session as a transaction sees it: what it has changed included."""
+        sealed = await store.messages_after(tx, session.id, session.summary_seq)
+        return await self._made(tx.box, session, sealed)
+
+    def is_due(self, reserved: Reserved, count: int) -> bool:
+        """Say whether an append of `count` messages leaves enough behind for the summary to be brought up to date.
+
+        Asked at every SLACK-th message only: where a call waits for its result, there may be nothing to fold for long.
+        """
+        last = reserved.first + count - 1
+        crossed = last // SLACK != (reserved.first - 1) // SLACK
+        return crossed and last - reserved.summary_seq > reserved.window_size + SLACK
+
+    async def fold(self, scope: Scope, session_id: UUID) -> None:
+        """Bring the kept summary up to date. Who comes second finds it done."""
+        for _ in range(MAX_FOLDS):
+            async with self._db.read(scope) as tx:
+                session = await _find(tx, session_id)
+                limit = session.window_size + FOLD_PAGE
+                sealed = await store.messages_after(tx, session_id, session.summary_seq, limit)
+                box = tx.box
+            messages = [store.open_message(box, session_id, message) for message in sealed]
+            leaving, _kept = split(messages, session.window_size)
+            if not leaving:
+                return
+            summary = await fold(self._summariser, session.summary, leaving)
+            async with self._db.write(scope) as tx:
+                entry = AuditEntry("summarise", "session", session_id)
+                is_mine = await store.swap_summary(tx, session, summary, leaving[-1].seq, entry)
+            if not is_mine or len(sealed) < limit:
+                return
+
+    async def summarised_anew(self, tx: Transaction, session: Session) -> Summary:
+        """Return the summary of what the kept one covers, made from the record as the transaction sees it."""
+        summary, after = Summary(), 0
+        while after < session.summary_seq:
+            page = await store.messages_after(tx, session.id, after, FOLD_PAGE)
+            covered = [store.open_message(tx.box, session.id, one) for one in page if one.seq <= session.summary_seq]
+            if not covered:
+                break
+            summary = await fold(self._summariser, summary, covered)
+            after = covered[-1].seq
+        return summary
+
+    async def _made(self, box: Box, session: Session, sealed: Sequence[SealedMessage]) -> View:
+        messages = [store.open_message(box, session.id, message) for message in sealed]
+        leaving, window = split(messages, session.window_size)
+        summary = session.summary
+        if leaving:
+            summary = await fold(self._summariser, summary, leaving)
+        return View(session, overlay(summary, window), window)
+
+
+async def _find(tx: Transaction, session_id: UUID) -> Session:
+    session = await store.find_session(tx, session_id)
+    if session is None:
+        raise AppError("not_found")
+    return session
