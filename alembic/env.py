@@ -2,9 +2,9 @@
 
 import os
 
+from alembic import context
 from sqlalchemy import create_engine, make_url, text
 
-from alembic import context
 from app.wiring import metadata
 
 # Any constant will do, as long as no other program takes the same advisory lock in this database.

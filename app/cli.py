@@ -9,8 +9,9 @@ from pathlib import Path
 import click
 
 from app import up
-from app.commands.documents import openapi, problems
+from app.commands.demo import demo
 from app.commands.doctor import doctor
+from app.commands.documents import openapi, problems, settings_table
 from app.commands.jobs import jobs
 from app.commands.keys import keys, verify_certificate
 from app.commands.processes import migrate, serve, worker
@@ -27,7 +28,9 @@ def main() -> None:
 
 
 @main.command("up")
-@click.option("--data", type=click.Path(file_okay=False, path_type=Path), help="The data folder (CAIRN_DATA_DIR, .data).")
+@click.option(
+    "--data", type=click.Path(file_okay=False, path_type=Path), help="The data folder (CAIRN_DATA_DIR, .data)."
+)
 @click.option("--port", type=click.IntRange(1, 65535), help="Where the API listens (CAIRN_PORT, 8000).")
 def run_up(data: Path | None, port: int | None) -> None:
     """Start everything on this machine: the servers that aren't given by URL, the API and a worker. Ctrl-C stops it."""
@@ -51,15 +54,28 @@ def _greeting(environment: Mapping[str, str]) -> str:
         f"\nCairn answers on {base}. A token for the user alice, good for 12 hours:\n\n"
         f"export CAIRN_TOKEN={shown}\n\n"
         "Paste that, then:\n\n"
-        f"curl -s {base}/v1/preferences/language -X PUT -H \"Authorization: Bearer $CAIRN_TOKEN\" \\\n"
+        f'curl -s {base}/v1/preferences/language -X PUT -H "Authorization: Bearer $CAIRN_TOKEN" \\\n'
         "  -H 'Content-Type: application/json' -H 'If-None-Match: *' -d '{\"value\": \"en-GB\"}'\n"
-        f"curl -s {base}/v1/context -H \"Authorization: Bearer $CAIRN_TOKEN\" \\\n"
+        f'curl -s {base}/v1/context -H "Authorization: Bearer $CAIRN_TOKEN" \\\n'
         f"  -H 'Content-Type: application/json' -d '{body}'\n\n"
-        f"The API's description: {base}/docs. A story that uses all of it: cairn demo"
+        f"The API's description: {base}/openapi.json. A story that uses all of it: cairn demo"
     )
 
 
-for command in (serve, worker, migrate, token, openapi, problems, jobs, keys, verify_certificate, doctor):
+for command in (
+    serve,
+    worker,
+    migrate,
+    token,
+    demo,
+    openapi,
+    problems,
+    settings_table,
+    jobs,
+    keys,
+    verify_certificate,
+    doctor,
+):
     main.add_command(command)
 
 if __name__ == "__main__":

@@ -26,7 +26,10 @@ from app.web.tokens import Keys, Policy, SharedSecret, Tokens
 # Of the contract, not of the code: it changes when a client has to.
 CONTRACT_VERSION = "1"
 DESCRIPTION = "Memory for agents: sessions, preferences, knowledge, and context under a budget; forgotten on request."
-DOCUMENT_PATHS = "/v1/knowledge/"
+TEXTS = "/v1/knowledge/documents"
+UPLOADS = "/v1/knowledge/uploads"
+# The other fields of a form, and what parts it.
+AROUND_A_FILE_BYTES = 1024 * 1024
 
 
 def application() -> FastAPI:
@@ -46,7 +49,7 @@ def create_app(settings: Settings) -> FastAPI:
     app.add_middleware(
         BodyLimit,
         limit_bytes=settings.max_body_bytes,
-        larger={DOCUMENT_PATHS: settings.max_upload_bytes},
+        larger={TEXTS: settings.max_text_bytes, UPLOADS: settings.max_upload_bytes + AROUND_A_FILE_BYTES},
     )
     app.add_middleware(RequestLog)
     app.add_middleware(SecurityHeaders)

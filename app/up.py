@@ -20,10 +20,8 @@ from app.infra.embedded.stack import Ports, Server, Stack
 LOOPBACK = "127.0.0.1"
 READY_WITHIN_S = 60
 RUNNING_FILE = "run/environment.json"
-# What a user's own token may do: everything but an operator's work.
-USER_SCOPES = (
-    "sessions memories profile preferences preferences:explicit knowledge context audit export forget"  # the bare name: both
-)
+# What a user's own token may do: everything but an operator's work. The bare name of a kind: read and write.
+USER_SCOPES = "sessions memories profile preferences preferences:explicit knowledge context audit export forget"
 
 
 @dataclass(frozen=True)
@@ -107,7 +105,9 @@ def child_environment(stack: Stack, ask: Ask) -> dict[str, str]:
 
 
 def note_environment(stack: Stack, environment: Mapping[str, str]) -> None:
-    """Write down what the processes run with, for the other commands on this machine (mode 0600, gone after the stop)."""
+    """Write down what the processes run with, for the other commands on this machine (mode 0600, gone after the
+    stop).
+    """
     noted = {name: value for name, value in environment.items() if name.startswith("CAIRN_")}
     write_private(stack.data / RUNNING_FILE, json.dumps(noted))
 

@@ -84,7 +84,7 @@ def tenant() -> str:
 
 @pytest_asyncio.fixture
 async def scope(wiring: product.Wiring, tenant: str) -> MakeScope:
-    """Makes users: `await scope()`, or `await scope("alice", agent="helpdesk")`."""
+    """A maker of users: called with a `sub` and an agent, or with nothing for somebody new."""
 
     async def make(sub: str | None = None, agent: str | None = None, in_tenant: str | None = None) -> Scope:
         subject = Subject("", in_tenant or tenant, sub or f"user-{uuid.uuid4().hex[:8]}")
@@ -110,7 +110,7 @@ async def app(settings: Settings) -> AsyncIterator[FastAPI]:
 
 @pytest_asyncio.fixture
 async def client(app: FastAPI, tenant: str) -> AsyncIterator[MakeClient]:
-    """Makes clients of the application: `await client("alice")`, each with a token of its own."""
+    """A maker of clients of the application: called with a `sub`, each has a token of its own."""
     async with AsyncExitStack() as closing:
 
         async def make(sub: str = "alice", in_tenant: str | None = None, **claims: str | int) -> httpx.AsyncClient:
@@ -126,8 +126,15 @@ async def client(app: FastAPI, tenant: str) -> AsyncIterator[MakeClient]:
         yield make
 
 
+@pytest_asyncio.fixture
+async def app_client(app: FastAPI) -> AsyncIterator[httpx.AsyncClient]:
+    """A client of the application that has no token."""
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(app=app), base_url="http://cairn.test") as bare:
+        yield bare
+
+
 async def eventually(check: Callable[[], Awaitable[bool]], within_s: float = 20.0) -> None:
     """Wait until `check` says so; fail where it doesn't in time."""
     async with asyncio.timeout(within_s):
-        while not await check():
+        while not await check():  # noqa: ASYNC110 - what is waited for happens in another process
             await asyncio.sleep(0.02)

@@ -2,9 +2,8 @@
 
 import os
 
-from sqlalchemy import create_engine, make_url, text
-
 from alembic import context
+from sqlalchemy import create_engine, make_url, text
 
 MIGRATION_LOCK = 0x6B657973
 

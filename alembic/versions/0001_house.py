@@ -1,12 +1,13 @@
 """What every feature stands on: the users' rows, the audit, the kept answers, the sealed index, the queue.
 
-Procrastinate's schema is taken from the installed version (3.10, pinned); a later version's changes come as a migration.
+Procrastinate's schema is taken from the installed version (3.10, pinned); a later version's changes come as a
+migration.
 """
 
 import sqlalchemy as sa
+from alembic import op
 from procrastinate.schema import SchemaManager
 
-from alembic import op
 from app.infra.db.policies import APP_ROLE, FUNCTION_ROLE, LOG_ROLE, QUEUE_ROLE, protect
 
 revision = "0001_house"
@@ -118,7 +119,8 @@ def _make_queue() -> None:
     op.execute("RESET ROLE")
 
 
-# A job that is owed once: one that waits already is held by a row lock until this transaction ends, so that it can't start
+# A job that is owed once: one that waits already is held by a row lock until this transaction ends, so that it can't
+# start
 # before what it is owed for is committed; one that has started is too late, and a new one is written.
 ENQUEUE = """
 CREATE FUNCTION enqueue(name text, args jsonb, priority integer, lane text, once text, delay_s integer) RETURNS void

@@ -1,6 +1,7 @@
 """The tables of context: the memory log."""
 
 from alembic import op
+
 from app.infra.db.policies import protect
 
 revision = "0005_context"

@@ -1,6 +1,7 @@
 """The tables of erasure, and what it needs of the queue."""
 
 from alembic import op
+
 from app.infra.db.policies import APP_ROLE, FUNCTION_ROLE, protect
 
 revision = "0006_erasure"

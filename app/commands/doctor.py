@@ -37,7 +37,9 @@ Check = Callable[[Settings], Awaitable[Finding]]
 
 
 @click.command("doctor")
-@click.option("--replicas", default=1, show_default=True, type=click.IntRange(1), help="API machines of the deployment.")
+@click.option(
+    "--replicas", default=1, show_default=True, type=click.IntRange(1), help="API machines of the deployment."
+)
 def doctor(replicas: int) -> None:
     """Look at every store and every setting, and say what is wrong. The exit status is 1 where something is."""
     settings = load_settings("doctor")
@@ -70,7 +72,9 @@ async def _guarded(check: Check, settings: Settings) -> Finding:
         async with asyncio.timeout(TIMEOUT_S):
             return await check(settings)
     except (OSError, TimeoutError, ValueError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
-        return Finding(well=False, text=f"doesn't answer ({type(error).__name__}): is the server up, and the URL right?")
+        return Finding(
+            well=False, text=f"doesn't answer ({type(error).__name__}): is the server up, and the URL right?"
+        )
 
 
 async def _query(url: str, statement: str) -> asyncpg.Record:
@@ -99,11 +103,14 @@ async def _schema(settings: Settings) -> Finding:
 async def _row_security(settings: Settings) -> Finding:
     row = await _query(
         settings.database_url.get_secret_value(),
-        "SELECT r.rolsuper OR r.rolbypassrls OR EXISTS (SELECT FROM pg_class c WHERE c.relowner = r.oid AND c.relkind = 'r')"
+        "SELECT r.rolsuper OR r.rolbypassrls"
+        " OR EXISTS (SELECT FROM pg_class c WHERE c.relowner = r.oid AND c.relkind = 'r')"
         " FROM pg_roles r WHERE r.rolname = current_user",
     )
     if row[0]:
-        return Finding(well=False, text="the app's role is a superuser, bypasses or owns tables: use the plain role cairn_app")
+        return Finding(
+            well=False, text="the app's role is a superuser, bypasses or owns tables: use the plain role cairn_app"
+        )
     open_tables = await _query(
         settings.database_url.get_secret_value(),
         "SELECT count(*) FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = 'usr'"
@@ -120,7 +127,9 @@ async def _connections(settings: Settings, replicas: int) -> Finding:
     )
     api = replicas * settings.workers * (settings.db_pool_size + KEYS_POOL + 1)
     worker = settings.db_pool_size + KEYS_POOL + BESIDE_POOL
-    text = f"{api + worker} at most ({replicas} x {settings.workers} API processes, one worker), the server takes {row[0]}"
+    text = (
+        f"{api + worker} at most ({replicas} x {settings.workers} API processes, one worker), the server takes {row[0]}"
+    )
     return Finding(api + worker <= row[0], text)
 
 
@@ -142,7 +151,9 @@ async def _redis(settings: Settings) -> Finding:
     try:
         info = await client.info()
     except redis.RedisError as error:
-        return Finding(well=False, text=f"doesn't answer ({type(error).__name__}); sessions are read from PostgreSQL meanwhile")
+        return Finding(
+            well=False, text=f"doesn't answer ({type(error).__name__}); sessions are read from PostgreSQL meanwhile"
+        )
     finally:
         await client.aclose()
     version = tuple(int(part) for part in str(info["redis_version"]).split(".")[:2])
@@ -155,8 +166,8 @@ async def _chroma(settings: Settings) -> Finding:
         try:
             answer = await client.get(f"{settings.chroma_url}/api/v2/heartbeat")
         except httpx.HTTPError as error:
-            text = f"doesn't answer ({type(error).__name__}); searches go over PostgreSQL meanwhile, and it is rebuilt when it is back"
-            return Finding(well=False, text=text)
+            way_out = "searches go over PostgreSQL meanwhile, and it catches up when it is back"
+            return Finding(well=False, text=f"doesn't answer ({type(error).__name__}); {way_out}")
     return Finding(answer.is_success, f"answers {answer.status_code}")
 
 

@@ -1,4 +1,4 @@
-"""`cairn openapi` and `cairn problems`: the files that are generated, and compared by the checks."""
+"""`cairn openapi`, `cairn problems`, `cairn settings`: what is generated into files, and compared by the checks."""
 
 import json
 import sys
@@ -7,10 +7,14 @@ from pathlib import Path
 import click
 
 from app.main import openapi_document
+from app.settings import settings_table_markdown
 from app.web.problems import problem_list_markdown
 
 OPENAPI_FILE = Path("openapi/openapi.json")
 PROBLEMS_FILE = Path("docs/problems.md")
+README_FILE = Path("README.md")
+TABLE_BEGINS = "<!-- settings: made by `cairn settings --write` -->\n"
+TABLE_ENDS = "<!-- /settings -->\n"
 
 
 @click.command("openapi")
@@ -28,6 +32,22 @@ def openapi(check: bool, write: bool) -> None:  # noqa: FBT001 - a flag of the c
 def problems(check: bool, write: bool) -> None:  # noqa: FBT001 - a flag of the command line
     """Print the list of problems."""
     _give(PROBLEMS_FILE, problem_list_markdown(), check=check, write=write)
+
+
+@click.command("settings")
+@click.option("--check", is_flag=True, help="Compare with the table in the README instead of printing.")
+@click.option("--write", is_flag=True, help="Write the table into the README.")
+def settings_table(check: bool, write: bool) -> None:  # noqa: FBT001 - a flag of the command line
+    """Print the table of settings."""
+    table = settings_table_markdown()
+    if not check and not write:
+        click.echo(table, nl=False)
+        return
+    before, _, rest = README_FILE.read_text(encoding="utf-8").partition(TABLE_BEGINS)
+    _, ends, after = rest.partition(TABLE_ENDS)
+    if not ends:
+        raise click.ClickException(f"{README_FILE} has no place for the table of settings")
+    _give(README_FILE, f"{before}{TABLE_BEGINS}{table}{TABLE_ENDS}{after}", check=check, write=write)
 
 
 def _give(path: Path, text: str, *, check: bool, write: bool) -> None:

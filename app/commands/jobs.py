@@ -21,9 +21,11 @@ def jobs() -> None:
 
 
 @jobs.command("ls")
-@click.option("--all", "everything", is_flag=True, help="Waiting and running jobs too; by default only the parked ones.")
+@click.option(
+    "--all", "everything", is_flag=True, help="Waiting and running jobs too; by default only the parked ones."
+)
 def list_jobs(everything: bool) -> None:  # noqa: FBT001 - a flag of the command line
-    """List jobs: id, state, name, attempts, lane and the user's reference."""
+    """List jobs: id, state, name, attempts and the user's reference."""
     shown = asyncio.run(_with_queue(_list(everything=everything)))
     for line in shown:
         click.echo(line)
@@ -63,7 +65,7 @@ def _list(*, everything: bool) -> Callable[[procrastinate.App], Awaitable[list[s
     async def listed(queue: procrastinate.App) -> list[str]:
         found = await queue.job_manager.list_jobs_async(status=None if everything else Status.FAILED.value)
         return [
-            f"{job.id}  {job.status}  {job.task_name}  attempts={job.attempts}  {job.queue}  usr_{job.task_kwargs.get('usr')}"
+            f"{job.id}  {job.status}  {job.task_name}  attempts={job.attempts}  {job.task_kwargs.get('usr')}"
             for job in list(found)[:MAX_SHOWN]
         ]
 

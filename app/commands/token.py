@@ -3,7 +3,6 @@
 import os
 import time
 from pathlib import Path
-from typing import Any
 
 import click
 from jose import jwt
@@ -14,16 +13,18 @@ MIN_LIFE_S = 60
 def make_token(secret: str, sub: str, tenant: str, agent: str | None, scope: str | None, life_s: int) -> str:
     """Return a signed HS256 token for a user of a tenant."""
     now = int(time.time())
-    claims: dict[str, Any] = {"sub": sub, "tenant": tenant, "iat": now, "exp": now + life_s}
-    for name, value in (
-        ("agent", agent),
-        ("scope", scope),
-        ("iss", os.environ.get("CAIRN_AUTH_ISSUER")),
-        ("aud", os.environ.get("CAIRN_AUTH_AUDIENCE")),
-    ):
-        if value:
-            claims[name] = value
-    return jwt.encode(claims, secret, algorithm="HS256")
+    claims = {
+        "sub": sub,
+        "tenant": tenant,
+        "iat": now,
+        "exp": now + life_s,
+        "agent": agent,
+        "scope": scope,
+        "iss": os.environ.get("CAIRN_AUTH_ISSUER"),
+        "aud": os.environ.get("CAIRN_AUTH_AUDIENCE"),
+    }
+    given = {name: value for name, value in claims.items() if value}
+    return jwt.encode(given, secret, algorithm="HS256")
 
 
 def find_secret() -> str:

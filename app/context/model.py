@@ -29,7 +29,9 @@ class Reason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What became of one memory, or of a whole kind (then `id` is empty). Ids and numbers only: it is kept in the log."""
+    """What became of one memory, or of a whole kind (then `id` is empty). Ids and numbers only: it is kept in the
+    log.
+    """
 
     kind: str
     id: str

@@ -1,6 +1,7 @@
 """Packing: candidates into a prompt, within a budget of tokens. Pure: the same input gives the same bytes.
 
-What binds the answer goes in first and comes out last: while a constraint is left out for want of room, nothing that ranks
+What binds the answer goes in first and comes out last: while a constraint is left out for want of room, nothing that
+ranks
 below it is in.
 """
 
@@ -134,7 +135,9 @@ def _frame(kind: str, headings: dict[str, str]) -> str:
 
 
 def _line(candidate: Candidate) -> str:
-    """Return one memory as a line of data: its words can't close the tag they stand in, nor begin a line of their own."""
+    """Return one memory as a line of data: its words can't close the tag they stand in, nor begin a line of their
+    own.
+    """
     when = f" {candidate.created_at:%Y-%m-%d}" if candidate.created_at else ""
     labels = "".join(f" {value}" for value in candidate.labels.values())
     quoted = html.escape(" ".join(candidate.text.split()), quote=False)

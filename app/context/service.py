@@ -106,7 +106,7 @@ class Contexts:
             if error.code in _FOR_THE_CALLER:
                 raise
             log.warning("source_failed", kinds=sorted(source.kinds), code=error.code)
-        except Exception as error:  # the per-source guard: one broken kind of memory must not cost the answer the others
+        except Exception as error:  # noqa: BLE001 - the per-source guard: one broken kind mustn't cost the others
             log.warning("source_failed", kinds=sorted(source.kinds), error=type(error).__name__)
         return Reason.SOURCE_FAILED
 

@@ -14,10 +14,14 @@ class Problem:
 
 
 PROBLEMS: Mapping[str, Problem] = {
-    "unauthorized": Problem(401, "The token is missing or not valid", "Send `Authorization: Bearer <JWT>` with a live token."),
+    "unauthorized": Problem(
+        401, "The token is missing or not valid", "Send `Authorization: Bearer <JWT>` with a live token."
+    ),
     "missing_scope": Problem(403, "The token lacks a scope", "Ask for a token with the scope that `scope` names."),
     "no_user": Problem(403, "The token names no user", "Memory belongs to a person: use a token whose `sub` is one."),
-    "processing_stopped": Problem(403, "The user has stopped the processing", "Nothing: the user alone can take it back."),
+    "processing_stopped": Problem(
+        403, "The user has stopped the processing", "Nothing: the user alone can take it back."
+    ),
     "quota_exceeded": Problem(403, "A quota is used up", "Delete something or have the quota raised."),
     "not_found": Problem(404, "There is no such thing", "Check the id; what belongs to someone else looks the same."),
     "method_not_allowed": Problem(405, "The method isn't allowed here", "See the `Allow` header."),
@@ -28,7 +32,9 @@ PROBLEMS: Mapping[str, Problem] = {
     "stale_version": Problem(412, "The version isn't the current one", "Read again, then write with the current ETag."),
     "exists": Problem(412, "It exists already", "Use `If-Match` with the current ETag to change it."),
     "too_large": Problem(413, "The request is too large", "Send less; the limit is in the detail."),
-    "unsupported_media_type": Problem(415, "The content type isn't supported", "Use the content type the operation names."),
+    "unsupported_media_type": Problem(
+        415, "The content type isn't supported", "Use the content type the operation names."
+    ),
     "invalid": Problem(422, "The request isn't valid", "`errors` names the fields."),
     "idempotency_mismatch": Problem(
         422,
@@ -52,7 +58,9 @@ class FieldError:
 
 
 class AppError(Exception):
-    """What a caller did, or met. `code` is one of PROBLEMS; `detail` holds no personal data and no text of the caller's."""
+    """What a caller did, or met. `code` is one of PROBLEMS; `detail` holds no personal data and no text of the
+    caller's.
+    """
 
     def __init__(
         self,
@@ -63,7 +71,9 @@ class AppError(Exception):
         headers: Mapping[str, str] | None = None,
         **extra: str | int | bool,
     ) -> None:
-        """Make an error. `extra` are members of the problem's body beside the standard ones (`current_version`, say)."""
+        """Make an error. `extra` are members of the problem's body beside the standard ones (`current_version`,
+        say).
+        """
         super().__init__(code, detail)
         self.code = code
         self.problem = PROBLEMS[code]

@@ -22,7 +22,8 @@ class Answer:
 class Attempt:
     """What a client sent under `Idempotency-Key`.
 
-    `request` is a digest of everything the effect depends on. `render` makes the answer of the wire from what the service
+    `request` is a digest of everything the effect depends on. `render` makes the answer of the wire from what the
+    service
     returns, so that the answer can be kept in the transaction of the effect; `refuse` makes it of a refusal.
     """
 

@@ -15,13 +15,16 @@ class Directory(Protocol):
     async def enter(self, subject: Subject, issued_at: int, token_id: str | None) -> UUID:
         """Return the subject's reference; at the first sight of a subject, make it, its keys and its row.
 
-        `issued_at` and `token_id` are the token's `iat` and `jti`. Raises `unauthorized` for a revoked token, `erased` for a token issued before the subject's last erasure (or less
+        `issued_at` and `token_id` are the token's `iat` and `jti`. Raises `unauthorized` for a revoked token,
+        `erased` for a token issued before the subject's last erasure (or less
         than ERASURE_SKEW_S after it), `processing_stopped` where the user wanted no new beginning.
         """
         ...
 
     async def last_erased(self, subject: Subject) -> UUID | None:
-        """Return the reference that the subject's last erasure ended, as long as the register still knows whose it was."""
+        """Return the reference that the subject's last erasure ended, as long as the register still knows whose it
+        was.
+        """
         ...
 
     def forget(self, usr: UUID) -> None:

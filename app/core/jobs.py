@@ -13,7 +13,8 @@ ERASURE_PRIORITY = 100
 class Job:
     """What must happen later: the name of its handler and ids, never content.
 
-    Jobs of one user run one after the other, but an erasure has a lane of its own: it never waits for the user's others.
+    Jobs of one user run one after the other, but an erasure has a lane of its own: it never waits for the user's
+    others.
     """
 
     name: str
@@ -31,5 +32,7 @@ class Handler(Protocol):
     name: str
 
     async def run(self, scope: Scope, args: Mapping[str, str | int]) -> None:
-        """Do the work. An AppError `erasing` or `erased` ends the job quietly; anything else is tried again, then parked."""
+        """Do the work. An AppError `erasing` or `erased` ends the job quietly; anything else is tried again, then
+        parked.
+        """
         ...

@@ -34,7 +34,8 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """One memory that might enter a prompt. `score` is comparable within its kind only; None where nothing was searched.
+    """One memory that might enter a prompt. `score` is comparable within its kind only; None where nothing was
+    searched.
 
     `origin` says how it is known (stated, inferred, imported, said, document) and `id` is the prefixed id of the wire.
     """
@@ -60,9 +61,11 @@ class Source(Protocol):
     kinds: frozenset[str]
 
     async def gather(self, scope: Scope, question: Question) -> Sequence[Candidate]:
-        """Return the candidates of those of its kinds that the question includes, best first. A user with nothing: none.
+        """Return the candidates of those of its kinds that the question includes, best first. A user with nothing:
+        none.
 
-        An unknown session raises `not_found`; any other failure is the source's own and costs the answer only its kinds.
+        An unknown session raises `not_found`; any other failure is the source's own and costs the answer only its
+        kinds.
         """
         ...
 
@@ -70,7 +73,8 @@ class Source(Protocol):
 class UserData(Protocol):
     """A kind of a user's data that can be erased and counted.
 
-    `tables` are the Postgres tables it claims (each table with a user's data is claimed once); `retained` says why rows stay.
+    `tables` are the Postgres tables it claims (each table with a user's data is claimed once); `retained` says why
+    rows stay.
     """
 
     name: str

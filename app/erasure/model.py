@@ -18,8 +18,8 @@ METHODS = {
     "keys": "data keys, index secret and the link from the person to the reference destroyed",
 }
 BACKUPS = (
-    "Copies of the data that exist elsewhere (backups, write-ahead logs, append-only files) hold only values sealed under the "
-    "destroyed key and can't be read any more."
+    "Copies of the data that exist elsewhere (backups, write-ahead logs, append-only files) hold only values sealed "
+    "under the destroyed key and can't be read any more."
 )
 
 
@@ -63,7 +63,9 @@ def make_certificate(
     keys_destroyed: int,
     finished_at: datetime,
 ) -> dict[str, Any]:
-    """Return the certificate's document: who asked, what was where, how it was removed, what is left. No personal data."""
+    """Return the certificate's document: who asked, what was where, how it was removed, what is left. No personal
+    data.
+    """
     before = erasure.before or {}
     return {
         "version": CERTIFICATE_VERSION,
@@ -71,7 +73,7 @@ def make_certificate(
         "erasure_id": f"ers_{erasure.id.hex}",
         "tenant": scope.tenant,
         "reference": f"usr_{scope.usr.hex}",
-        "reference_note": "a random reference that stood for the user in all stores; nothing leads from it to a person now",
+        "reference_note": "random; it stood for the user in all stores, and nothing leads from it to a person now",
         "requested_by": erasure.requested_by,
         "requested_through": erasure.agent or "no agent",
         "right": "erasure at the user's own request (GDPR Article 17; PIPL Article 47)",

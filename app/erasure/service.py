@@ -80,7 +80,9 @@ class Erasures:
         return erasure
 
     async def proceed(self, scope: Scope) -> None:
-        """Run the steps to their end. Raises `in_progress` while somebody else does, `store_unavailable` where one is down."""
+        """Run the steps to their end. Raises `in_progress` while somebody else does, `store_unavailable` where one is
+        down.
+        """
         async with self._db.erase(scope) as tx:
             erasure = await store.find(tx)
             if erasure is None:
@@ -146,7 +148,10 @@ class Erasures:
             finished_at = datetime.now(UTC)
             document = make_certificate(scope, counted, self._kinds, remaining, destroyed, finished_at)
             signer = self._keys.signer
-            signed = {"document": document, "signature": {"kid": signer.key_id, "alg": "EdDSA", "value": signer.sign(document)}}
+            signed = {
+                "document": document,
+                "signature": {"kid": signer.key_id, "alg": "EdDSA", "value": signer.sign(document)},
+            }
             await store.finish(tx, signed, finished_at, entry)
             tx.enqueue(Job(SWEEP_JOB, priority=ERASURE_PRIORITY, once="sweep"))
 

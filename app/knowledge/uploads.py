@@ -35,8 +35,8 @@ class Upload:
         self._db = db
         self._scope = scope
         self._max_bytes = max_bytes
-        self._id = uuid7()
-        self._entry = AuditEntry("create", "document", self._id)
+        self.id = uuid7()
+        self._entry = AuditEntry("create", "document", self.id)
         self._held = bytearray()
         self._digest = hashlib.sha256()
         self._media_type: MediaType | None = None
@@ -66,7 +66,7 @@ class Upload:
             if self._held:
                 await self._keep_part(tx)
             content = Content(media_type, self._size_bytes, tx.box.tag("document", self._digest.hexdigest()))
-            document = await queue_ingestion(tx, self._id, 1, description, content, self._entry)
+            document = await queue_ingestion(tx, self.id, 1, description, content, self._entry)
             await tx.answer(document)
         self.is_complete = True
         return document
@@ -77,19 +77,19 @@ class Upload:
             return
         try:
             async with self._db.write(self._scope) as tx:
-                await store.drop_received(tx, self._id, AuditEntry("delete", "document", self._id))
+                await store.drop_received(tx, self.id, AuditEntry("delete", "document", self.id))
         except AppError as error:
             # Whoever is forgotten, or swept later: either way it goes.
-            log.info("upload_left_to_the_sweep", document=str(self._id), code=error.code)
+            log.info("upload_left_to_the_sweep", document=str(self.id), code=error.code)
 
     async def _keep_part(self, tx: Transaction) -> None:
         if not self._parts:
             now = datetime.now(UTC)
-            await store.create(tx, self._id, now, self._entry)
-            await store.receive(tx, self._id, 1, now, self._entry)
+            await store.create(tx, self.id, now, self._entry)
+            await store.receive(tx, self.id, 1, now, self._entry)
             if len(self._held) >= PART_BYTES:  # more may follow, and may never come
-                tx.enqueue(Job(SWEEP_JOB, {"document_id": str(self._id)}, delay_s=UPLOAD_LIFE_S))
-        await store.add_part(tx, self._id, 1, self._parts, bytes(self._held[:PART_BYTES]), self._entry)
+                tx.enqueue(Job(SWEEP_JOB, {"document_id": str(self.id)}, delay_s=UPLOAD_LIFE_S))
+        await store.add_part(tx, self.id, 1, self._parts, bytes(self._held[:PART_BYTES]), self._entry)
         del self._held[:PART_BYTES]
         self._parts += 1
 

@@ -1,9 +1,11 @@
 """Identity: the dependency that turns a bearer token into a Scope, or refuses it."""
 
 import ipaddress
+from collections.abc import Iterator
+from contextlib import contextmanager
 from uuid import UUID
 
-from starlette.requests import Request
+from starlette.requests import HTTPConnection, Request
 
 from app.core.errors import AppError
 from app.core.identity import Directory
@@ -35,15 +37,10 @@ class Allow:
 
     async def __call__(self, request: Request) -> Scope:
         """Return the Scope of this request. Raises `unauthorized`, `no_user`, `missing_scope`, `erased`..."""
-        tokens: Tokens = request.app.state.tokens
-        try:
-            claims = await tokens.verify(_bearer(request))
+        with _challenging():
+            claims = await identify(request)
             self._check(claims)
             usr = await self._reference(request.app.state.directory, claims)
-        except AppError as error:
-            if error.code == "unauthorized":
-                error.headers.setdefault("WWW-Authenticate", f'{CHALLENGE}, error="invalid_token"')
-            raise
         scope = Scope(
             tenant=claims.subject.tenant,
             usr=usr,
@@ -58,7 +55,8 @@ class Allow:
         if not claims.names_user:
             raise AppError("no_user")
         if not permits(claims.scopes, self.permission):
-            raise AppError("missing_scope", scope=self.permission)
+            challenge = f'{CHALLENGE}, error="insufficient_scope", scope="{self.permission}"'
+            raise AppError("missing_scope", headers={"WWW-Authenticate": challenge}, scope=self.permission)
 
     async def _reference(self, directory: Directory, claims: Claims) -> UUID:
         try:
@@ -81,6 +79,13 @@ def allow(permission: str, *, erased_ok: bool = False) -> Allow:
     return Allow(permission, erased_ok=erased_ok)
 
 
+async def identify(connection: HTTPConnection) -> Claims:
+    """Return what the request's token says. Raises `unauthorized` without a good one."""
+    tokens: Tokens = connection.app.state.tokens
+    with _challenging():
+        return await tokens.verify(_bearer(connection))
+
+
 def permits(held: frozenset[str], permission: str) -> bool:
     """Say whether the scopes that a token holds allow something."""
     kind, _, verb = permission.partition(":")
@@ -88,8 +93,19 @@ def permits(held: frozenset[str], permission: str) -> bool:
     return permission in held or bare
 
 
-def _bearer(request: Request) -> str:
-    headers = request.headers.getlist("authorization")
+@contextmanager
+def _challenging() -> Iterator[None]:
+    """Add to a refusal of the token the challenge that HTTP asks for."""
+    try:
+        yield
+    except AppError as error:
+        if error.code == "unauthorized":
+            error.headers.setdefault("WWW-Authenticate", f'{CHALLENGE}, error="invalid_token"')
+        raise
+
+
+def _bearer(connection: HTTPConnection) -> str:
+    headers = connection.headers.getlist("authorization")
     if not headers:
         raise AppError("unauthorized", headers={"WWW-Authenticate": CHALLENGE})
     scheme, _, token = headers[0].partition(" ")

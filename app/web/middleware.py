@@ -2,14 +2,18 @@
 
 from collections.abc import Mapping
 
+from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app.core.errors import AppError
+from app.web.auth import identify
 from app.web.current import current
 from app.web.problems import problem_response
-from app.web.refusals import TooLarge, too_large
+from app.web.refusals import BodyRefused, too_large
 
 MAX_ADDRESS_BYTES = 8_192
+# FastAPI reads a body before anything asks for the token: a stranger's may have so much.
+STRANGERS_BYTES = 65_536
 _SECURITY_HEADERS = (
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"no-referrer"),
@@ -62,19 +66,32 @@ class BodyLimit:
             await _refuse(too_large(limit_bytes), scope, receive, send)
             return
         read_bytes = 0
+        known = False
 
         async def receive_limited() -> Message:
-            nonlocal read_bytes
+            nonlocal read_bytes, known
             message = await receive()
             read_bytes += len(message.get("body", b""))
             if read_bytes > limit_bytes:
-                raise TooLarge(limit_bytes)
+                raise BodyRefused(too_large(limit_bytes))
+            if read_bytes > STRANGERS_BYTES and not known:
+                known = await _known(scope)
             return message
 
         await self._app(scope, receive_limited, send)
 
     def _limit_of(self, path: str) -> int:
         return next((limit for prefix, limit in self._larger if path.startswith(prefix)), self._limit_bytes)
+
+
+async def _known(scope: Scope) -> bool:
+    """Say that the sender has a good token. Raises BodyRefused where not."""
+    try:
+        await identify(HTTPConnection(scope))
+    except AppError as error:
+        error.headers["Connection"] = "close"
+        raise BodyRefused(error) from error
+    return True
 
 
 async def _refuse(error: AppError, scope: Scope, receive: Receive, send: Send) -> None:

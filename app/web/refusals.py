@@ -35,13 +35,13 @@ _CODES = {
 _NOT_JSON = FieldError("body", "isn't valid JSON in UTF-8")
 
 
-class TooLarge(HTTPException):
-    """A body over its limit. An HTTPException: any other error while it reads a body FastAPI takes for a bad body."""
+class BodyRefused(HTTPException):
+    """A body that isn't read on. An HTTPException: FastAPI takes any other error while it reads for a bad body."""
 
-    def __init__(self, limit_bytes: int) -> None:
-        """Take the limit that was passed."""
-        super().__init__(413)
-        self.limit_bytes = limit_bytes
+    def __init__(self, error: AppError) -> None:
+        """Take what is answered."""
+        super().__init__(error.problem.status)
+        self.error = error
 
 
 def too_large(limit_bytes: int, what: str = "a body") -> AppError:
@@ -78,8 +78,8 @@ async def _validation_error(request: Request, error: Exception) -> Response:
 
 async def _http_error(request: Request, error: Exception) -> Response:
     """Answer what the framework raises. Its words are dropped: they may hold the caller's."""
-    if isinstance(error, TooLarge):
-        return _told(request, too_large(error.limit_bytes))
+    if isinstance(error, BodyRefused):
+        return _told(request, error.error)
     if not isinstance(error, HTTPException):
         raise TypeError("installed for HTTPException")
     if error.status_code == 400:  # noqa: PLR2004 - FastAPI's answer to a body that it can't read

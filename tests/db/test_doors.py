@@ -110,10 +110,14 @@ async def test_changes_of_ten_writers_are_numbered_without_a_gap(wiring: Wiring,
 async def test_a_change_and_its_audit_row_stand_or_fall_together(wiring: Wiring, scope: MakeScope) -> None:
     alice = await scope()
     await raise_number(wiring, alice)
-    with pytest.raises(RuntimeError):
+
+    async def fail() -> None:
         async with wiring.db.write(alice) as tx:
             await tx.next_change(AuditEntry("fail", "user"))
             raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        await fail()
     async with wiring.db.read(alice) as tx:
         actions = [row.action for row in await tx.rows(select(audit_log.c.action))]
     assert "touch" in actions
@@ -193,15 +197,17 @@ async def test_a_store_that_was_down_is_not_the_answer_for_ever(wiring: Wiring, 
     assert await raise_number(wiring, alice, attempt_of("later")) == 1
 
 
-async def test_a_job_is_written_with_its_change_or_not_at_all(
-    wiring: Wiring, scope: MakeScope, stack: Stack
-) -> None:
+async def test_a_job_is_written_with_its_change_or_not_at_all(wiring: Wiring, scope: MakeScope, stack: Stack) -> None:
     alice = await scope()
-    with pytest.raises(RuntimeError):
+
+    async def fail() -> None:
         async with wiring.db.write(alice) as tx:
             tx.enqueue(Job("test_job"))
             await tx.settle()
             raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        await fail()
     assert await jobs_of(stack, alice) == []
     async with wiring.db.write(alice) as tx:
         tx.enqueue(Job("test_job", {"n": 1}))
@@ -223,7 +229,11 @@ async def test_nobody_owes_a_job_for_someone_else(wiring: Wiring, scope: MakeSco
     alice, bob = await scope(), await scope()
     with pytest.raises(Exception, match="bound user"):
         async with wiring.db.write(alice) as tx:
-            await tx.rows(text("SELECT enqueue('x', jsonb_build_object('usr', :usr), 0, 'user', null, 0)").bindparams(usr=str(bob.usr)))
+            await tx.rows(
+                text("SELECT enqueue('x', jsonb_build_object('usr', :usr), 0, 'user', null, 0)").bindparams(
+                    usr=str(bob.usr)
+                )
+            )
 
 
 async def test_an_erasure_waits_for_a_writer_and_refuses_the_next(wiring: Wiring, scope: MakeScope) -> None:
@@ -265,6 +275,8 @@ async def jobs_of(stack: Stack, scope: Scope) -> list[Any]:
     """Return the user's rows in the queue, as an administrator sees them."""
     connection = await asyncpg.connect(stack.admin_url.rsplit("/", 1)[0] + "/cairn")
     try:
-        return await connection.fetch("SELECT * FROM queue.procrastinate_jobs WHERE args ->> 'usr' = $1", str(scope.usr))
+        return await connection.fetch(
+            "SELECT * FROM queue.procrastinate_jobs WHERE args ->> 'usr' = $1", str(scope.usr)
+        )
     finally:
         await connection.close()

@@ -23,7 +23,7 @@ from app.web.auth import allow
 from app.web.health import Readiness, State
 from app.web.idempotency import attempted, rendered, respond
 from app.web.log import RequestLog
-from app.web.middleware import BodyLimit, SecurityHeaders
+from app.web.middleware import STRANGERS_BYTES, BodyLimit, SecurityHeaders
 from app.web.paging import Paging, next_cursor, page_of
 from app.web.preconditions import conditional, conditional_or_any, not_modified
 from app.web.problems import problems
@@ -36,7 +36,7 @@ from app.web.wire import Request as WireRequest
 
 SECRET = "a secret of thirty-two bytes or more"
 LIMIT_BYTES = 4_096
-UPLOAD_LIMIT_BYTES = 65_536
+UPLOAD_LIMIT_BYTES = 2 * STRANGERS_BYTES
 MERGE_PATCH = "application/merge-patch+json"
 
 
@@ -152,6 +152,12 @@ async def upload(request: Request, caller: Writer) -> dict[str, int]:
     return {"bytes": sum([len(chunk) async for chunk in request.stream()])}
 
 
+@router.post("/large")
+async def make_large(body: Annotated[dict[str, str], Body()], caller: Writer) -> dict[str, int]:
+    del caller
+    return {"chars": len(body["text"])}
+
+
 @router.get("/fails")
 async def fail(caller: Reader, told: str) -> None:
     del caller
@@ -249,7 +255,11 @@ def make_app(readiness: Readiness | None = None) -> FastAPI:
     app.state.directory = Register()
     app.state.access_log = Trail()
     app.state.provided = {Things: Things()}
-    app.add_middleware(BodyLimit, limit_bytes=LIMIT_BYTES, larger={"/v1/things/upload": UPLOAD_LIMIT_BYTES})
+    app.add_middleware(
+        BodyLimit,
+        limit_bytes=LIMIT_BYTES,
+        larger={"/v1/things/large": UPLOAD_LIMIT_BYTES, "/v1/things/upload": UPLOAD_LIMIT_BYTES},
+    )
     app.add_middleware(RequestLog)
     app.add_middleware(SecurityHeaders)
     return app

@@ -5,6 +5,7 @@ import pytest
 from app.core.errors import AppError
 from app.core.idempotency import Answer
 from app.web.idempotency import rendered, respond
+from app.web.problems import problem_answer
 from tests.web.application import Shown, Site
 
 KEY = {"Idempotency-Key": "k-1"}
@@ -81,9 +82,6 @@ def test_an_answer_without_a_body_has_no_type() -> None:
     assert "Content-Type" not in response.headers
 
 
-async def test_a_refusal_can_be_kept_as_an_answer(site: Site) -> None:
-    del site
-    from app.web.problems import problem_answer  # noqa: PLC0415
-
+def test_a_refusal_can_be_kept_as_an_answer() -> None:
     answer = problem_answer(AppError("conflict"))
     assert (answer.status, answer.headers) == (409, {"Content-Type": "application/problem+json"})

@@ -1,4 +1,6 @@
-"""The writer of audit entries that have no transaction of their own: one statement for many, by a role that only inserts."""
+"""The writer of audit entries that have no transaction of their own: one statement for many, by a role that only
+inserts.
+"""
 
 import asyncio
 from typing import Any

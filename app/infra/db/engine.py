@@ -1,7 +1,7 @@
 """The engine: one bounded pool of connections of the plain role, with time-outs on everything."""
 
-from contextlib import contextmanager
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import asyncpg
 from sqlalchemy import exc, make_url

@@ -1,4 +1,6 @@
-"""Migrations: run as the owner by `up` and `migrate`; `serve` and `worker` only look whether the schema is one they know."""
+"""Migrations: run as the owner by `up` and `migrate`; `serve` and `worker` only look whether the schema is one they
+know.
+"""
 
 from pathlib import Path
 
@@ -17,7 +19,9 @@ class UnsupportedSchemaError(Exception):
 
 
 def upgrade(owner_url: str, keys_url: str) -> None:
-    """Bring both databases to the newest revision. Waits for another one that is migrating. Blocks: call it in a thread."""
+    """Bring both databases to the newest revision. Waits for another one that is migrating. Blocks: call it in a
+    thread.
+    """
     for section, url in (("alembic", owner_url), ("keys", keys_url)):
         command.upgrade(_config(section, url), "head")
 

@@ -1,6 +1,6 @@
 """What migrations do to every table that holds a user's data. Its meaning never changes: old migrations call it too."""
 
-from alembic.operations import Operations
+from typing import Protocol
 
 APP_ROLE = "cairn_app"
 LOG_ROLE = "cairn_log"
@@ -14,7 +14,15 @@ _OWNER = (
 )
 
 
-def protect(op: Operations, table: str, rights: str = "SELECT, INSERT, UPDATE, DELETE") -> None:
+class Executes(Protocol):
+    """What migrations hand over: alembic's operations."""
+
+    def execute(self, sqltext: str) -> None:
+        """Execute a statement."""
+        ...
+
+
+def protect(op: Executes, table: str, rights: str = "SELECT, INSERT, UPDATE, DELETE") -> None:
     """Force row-level security on a table and let the app role see and write the rows of the bound user alone."""
     op.execute(f"ALTER TABLE {table} ENABLE ROW LEVEL SECURITY")
     op.execute(f"ALTER TABLE {table} FORCE ROW LEVEL SECURITY")

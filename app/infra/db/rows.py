@@ -13,7 +13,9 @@ class OwnedRows:
     store = "postgres"
 
     def __init__(self, db: Database, name: str, tables: tuple[Table, ...], retained: str | None = None) -> None:
-        """Take the doors, the kind's name and its tables, children first. `retained` says why rows stay, where they do."""
+        """Take the doors, the kind's name and its tables, children first. `retained` says why rows stay, where they
+        do.
+        """
         self._db = db
         self._tables = tables
         self.name = name

@@ -1,6 +1,7 @@
 """The doors: the only way to the database, and every way needs a Scope.
 
-Each door binds row-level security to the scope for its transaction alone, looks at the user's row, yields, writes the audit
+Each door binds row-level security to the scope for its transaction alone, looks at the user's row, yields, writes the
+audit
 rows and jobs that were gathered, and commits. Nothing else in the product commits.
 """
 
@@ -73,7 +74,7 @@ class Transaction:
         """Return the row of a query, None where there is none."""
         return (await self._connection.execute(statement)).one_or_none()
 
-    async def scalar(self, statement: Executable) -> Any:  # Any: the column's type is the statement's
+    async def scalar(self, statement: Executable) -> Any:  # noqa: ANN401 - the column's type is the statement's
         """Return the first column of the row of a query, None where there is none."""
         return (await self._connection.execute(statement)).scalar_one_or_none()
 
@@ -85,13 +86,16 @@ class Transaction:
     ) -> CursorResult[Any]:
         """Execute a write, once for each of `values` where given, and owe the audit its entry."""
         self.entries[entry] = None
-        result = await self._connection.execute(statement, values) if values else await self._connection.execute(statement)
+        result = (
+            await self._connection.execute(statement, values) if values else await self._connection.execute(statement)
+        )
         if not isinstance(result, CursorResult):
             raise TypeError("a write answers with a cursor")
         return result
 
     async def next_change(self, entry: AuditEntry) -> int:
-        """Return the number of this change of user memory. Call it first: it serialises the user's changes, and without one
+        """Return the number of this change of user memory. Call it first: it serialises the user's changes, and
+        without one
         order of locks two writers would deadlock.
         """
         raised = (
@@ -152,7 +156,7 @@ class Transaction:
         answer = self.box.open_json(kept.answer_sealed, _answer_place(self.scope.usr))
         raise Replayed(Answer(answer["status"], answer["headers"], answer["body"].encode()))
 
-    async def answer(self, result: Any) -> None:  # Any: each service returns a type of its own
+    async def answer(self, result: Any) -> None:  # noqa: ANN401 - each service returns a type of its own
         """Keep what is answered to this attempt, in the transaction of its effect. Nothing to do without a key."""
         if self._attempt is not None:
             await self.keep(self._attempt.render(result))
@@ -220,7 +224,8 @@ class Database:
 
     @asynccontextmanager
     async def write(self, scope: Scope, attempt: Attempt | None = None) -> AsyncIterator[Transaction]:
-        """Open a transaction that holds the user's row open: an erasure waits for it, and it is refused after one began.
+        """Open a transaction that holds the user's row open: an erasure waits for it, and it is refused after one
+        began.
 
         With an attempt, the client's idempotency key is claimed first; the service must call `tx.answer`.
         """

@@ -38,7 +38,9 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Erasure:
-    """The mark that an erasure left for a subject: which reference, when, and whether the user wanted no new beginning."""
+    """The mark that an erasure left for a subject: which reference, when, and whether the user wanted no new
+    beginning.
+    """
 
     usr: UUID
     erased_at: datetime
@@ -158,7 +160,8 @@ class KeyStore:
         """Return how many keys and ways to the user's reference are left."""
         async with self._connection() as connection:
             count: int = await connection.fetchval(
-                "SELECT (SELECT count(*) FROM subjects WHERE usr = $1) + (SELECT count(*) FROM data_keys WHERE usr = $1)"
+                "SELECT (SELECT count(*) FROM subjects WHERE usr = $1)"
+                " + (SELECT count(*) FROM data_keys WHERE usr = $1)"
                 " + (SELECT count(*) FROM index_secrets WHERE usr = $1)",
                 usr,
             )
@@ -218,7 +221,9 @@ class KeyStore:
 
     async def replace_secret(self, name: str, old: Wrapped, new: Wrapped) -> int:
         """Put the new wrapping of a secret in place of the old one, where that is still there; return 1 or 0."""
-        return await self._replace("UPDATE secrets SET value = $1, master_id = $2 WHERE value = $3 AND name = $4", old, new, name)
+        return await self._replace(
+            "UPDATE secrets SET value = $1, master_id = $2 WHERE value = $3 AND name = $4", old, new, name
+        )
 
     async def replace_data_key(self, usr: UUID, version: int, old: Wrapped, new: Wrapped) -> int:
         """Put the new wrapping of a data key in place of the old one, where that is still there; return 1 or 0."""

@@ -19,7 +19,8 @@ from app.infra.crypto.signing import Signer
 from app.infra.keys.store import Entry, Erasure, KeyStore, Wrapped
 
 KEY_BYTES = 32
-# How long a process may act on what it knows of a user. The user's row refuses what an erasure overtook, whatever is cached.
+# How long a process may act on what it knows of a user. The user's row refuses what an erasure overtook, whatever is
+# cached.
 CACHE_S = 30
 CACHE_USERS = 10_000
 
@@ -28,7 +29,9 @@ class Vault:
     """Opens the key store with the master keys. Build it with `open_vault`."""
 
     def __init__(self, store: KeyStore, masters: MasterKeys, subject_key: bytes, signer: Signer) -> None:
-        """Take the store and what `open_vault` unwrapped: the key of the subjects' tags and the signer of certificates."""
+        """Take the store and what `open_vault` unwrapped: the key of the subjects' tags and the signer of
+        certificates.
+        """
         self._store = store
         self._masters = masters
         self._subject_key = subject_key
@@ -41,7 +44,9 @@ class Vault:
         return await self._store.find(self._tag(subject))
 
     async def create(self, subject: Subject) -> Entry:
-        """Make a reference and its keys for the subject; of several callers at once one wins, and all get the winner's."""
+        """Make a reference and its keys for the subject; of several callers at once one wins, and all get the
+        winner's.
+        """
         usr = new_user_reference()
         return await self._store.create(
             self._tag(subject),
@@ -65,7 +70,9 @@ class Vault:
             return self._boxes[usr]
 
     async def rotate(self, usr: UUID) -> int:
-        """Give the user a new data key and return its version. What was sealed before stays readable by the old ones."""
+        """Give the user a new data key and return its version. What was sealed before stays readable by the old
+        ones.
+        """
         keys, _ = await self._store.keys(usr)
         if not keys:
             raise AppError("erased")

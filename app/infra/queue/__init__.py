@@ -1,1 +1,3 @@
-"""The queue of what is owed: Procrastinate's tables in a schema of their own, filled in the transactions of the doors."""
+"""The queue of what is owed: Procrastinate's tables in a schema of their own, filled in the transactions of the
+doors.
+"""

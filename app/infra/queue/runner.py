@@ -1,4 +1,6 @@
-"""The runner: claims jobs, mints their scope and hands them to their handlers. One of three places that catch everything."""
+"""The runner: claims jobs, mints their scope and hands them to their handlers. One of three places that catch
+everything.
+"""
 
 import asyncio
 import logging
@@ -105,7 +107,7 @@ class Runner:
 
     def _register(self, handler: Handler) -> None:
         @self._queue.task(name=handler.name, pass_context=True, retry=Patience())
-        async def run(context: JobContext, /, tenant: str, usr: str, **args: Any) -> None:  # Any: Procrastinate's JSON
+        async def run(context: JobContext, /, tenant: str, usr: str, **args: Any) -> None:  # noqa: ANN401 - Procrastinate's JSON
             scope = Scope(tenant, UUID(usr), None, Actor.WORKER, request_id=f"job_{context.job.id}")
             try:
                 await handler.run(scope, args)
@@ -116,7 +118,9 @@ class Runner:
                 log.warning("job_failed", job=handler.name, usr=usr, code=error.code, attempts=context.job.attempts)
                 raise
             except Exception as error:  # the job runner: what a handler raises is logged by its name and tried again
-                log.warning("job_failed", job=handler.name, usr=usr, error=type(error).__name__, attempts=context.job.attempts)
+                log.warning(
+                    "job_failed", job=handler.name, usr=usr, error=type(error).__name__, attempts=context.job.attempts
+                )
                 raise
 
 
@@ -124,5 +128,3 @@ def silence_library_logs() -> None:
     """Keep Procrastinate from logging the arguments of jobs."""
     for name in ("procrastinate", "psycopg"):
         logging.getLogger(name).setLevel(logging.ERROR)
-
-

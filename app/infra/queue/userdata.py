@@ -8,7 +8,9 @@ from app.infra.db.transaction import Database
 
 
 class JobsData:
-    """The user's waiting and parked jobs: ids, never content. Those that run end by themselves: their writes are refused."""
+    """The user's waiting and parked jobs: ids, never content. Those that run end by themselves: their writes are
+    refused.
+    """
 
     name = "jobs"
     store = "postgres"

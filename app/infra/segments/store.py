@@ -74,7 +74,9 @@ class SegmentStore:
             )
 
     async def compact(self, tx: Transaction, entry: AuditEntry) -> int:
-        """Put 512 embedded items, where there are so many, into a segment; return how many were put. One segment a call."""
+        """Put 512 embedded items, where there are so many, into a segment; return how many were put. One segment a
+        call.
+        """
         oldest = select(segment_items.c.id).filter_by(**self._mine(tx), embedded=True)
         ids = [row.id for row in await tx.rows(oldest.order_by(segment_items.c.id).limit(MAX_ITEMS))]
         if len(ids) < MAX_ITEMS:
@@ -96,7 +98,9 @@ class SegmentStore:
         """Take items out, wherever they are. Newer items first: compaction moves from there into the segments."""
         for start in range(0, len(ids), BATCH):
             some = list(ids[start : start + BATCH])
-            await tx.change(delete(segment_items).filter_by(**self._mine(tx)).where(segment_items.c.id.in_(some)), entry)
+            await tx.change(
+                delete(segment_items).filter_by(**self._mine(tx)).where(segment_items.c.id.in_(some)), entry
+            )
             holding = select(segments.c.id, segments.c.body_sealed).filter_by(**self._mine(tx))
             holding = holding.where(segments.c.item_ids.overlap(some)).order_by(segments.c.id).with_for_update()
             for row in await tx.rows(holding):
@@ -109,7 +113,9 @@ class SegmentStore:
         """Return the index of all items as this transaction sees them."""
         older = await tx.rows(select(segments.c.id).filter_by(**self._mine(tx)).order_by(segments.c.id))
         newer = await tx.rows(
-            select(segment_items.c.id, segment_items.c.revision).filter_by(**self._mine(tx)).order_by(segment_items.c.id),
+            select(segment_items.c.id, segment_items.c.revision)
+            .filter_by(**self._mine(tx))
+            .order_by(segment_items.c.id),
         )
         # Segments have no revision, so that -1 tells one from a newer item of the same id.
         parts = [*(Part(row.id, -1) for row in older), *(Part(row.id, row.revision) for row in newer)]
