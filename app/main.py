@@ -15,7 +15,7 @@ from app.infra.db import migrations
 from app.infra.observability.logs import set_up_logs
 from app.settings import Settings
 from app.web import contract, health, refusals
-from app.web.draining import drains_first
+from app.web.draining import drains_first, end_with_parent
 from app.web.health import Readiness, State
 from app.web.jwks import FETCH_TIMEOUT_S, PublishedKeys
 from app.web.log import RequestLog
@@ -34,6 +34,7 @@ AROUND_A_FILE_BYTES = 1024 * 1024
 
 def application() -> FastAPI:
     """Return the application by the environment: what each process of a server makes for itself."""
+    end_with_parent()
     settings = Settings.load("serve")
     set_up_logs(settings.log_level)
     return create_app(settings)

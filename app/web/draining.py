@@ -1,7 +1,10 @@
 """The end of a process: first it says that it takes no more work, then it stops taking any."""
 
 import asyncio
+import multiprocessing
+import os
 import signal
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -45,3 +48,19 @@ def end_well() -> None:
         raise SystemExit(0)
 
     signal.signal(signal.SIGTERM, leave)
+
+
+def end_with_parent() -> None:
+    """Have this process end, as by SIGTERM, once the one that started it is gone, however that one ended.
+
+    uvicorn's processes outlive a parent that was killed, and keep its port.
+    """
+    parent = multiprocessing.parent_process()
+    if parent is None:
+        return
+
+    def watch() -> None:
+        parent.join()
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    threading.Thread(target=watch, name="parent", daemon=True).start()

@@ -219,6 +219,17 @@ class KeyStore:
             )
         return [(row["usr"], Wrapped(row["value"], row["master_id"])) for row in rows]
 
+    async def masters_beside(self, known: Sequence[str]) -> Sequence[str]:
+        """Return the ids of the master keys that wrap any key and aren't among these."""
+        async with self._connection() as connection:
+            rows = await connection.fetch(
+                "SELECT master_id FROM secrets WHERE master_id <> ALL($1::text[])"
+                " UNION SELECT master_id FROM data_keys WHERE master_id <> ALL($1::text[])"
+                " UNION SELECT master_id FROM index_secrets WHERE master_id <> ALL($1::text[])",
+                list(known),
+            )
+        return [row["master_id"] for row in rows]
+
     async def replace_secret(self, name: str, old: Wrapped, new: Wrapped) -> int:
         """Put the new wrapping of a secret in place of the old one, where that is still there; return 1 or 0."""
         return await self._replace(

@@ -14,7 +14,7 @@ from app.core.identity import ERASURE_SKEW_S
 from app.core.ids import new_user_reference
 from app.core.scope import Subject
 from app.infra.crypto.box import Box
-from app.infra.crypto.master import MasterKeys
+from app.infra.crypto.master import MasterKeyError, MasterKeys
 from app.infra.crypto.signing import Signer
 from app.infra.keys.store import Entry, Erasure, KeyStore, Wrapped
 
@@ -137,8 +137,14 @@ class Vault:
 async def open_vault(store: KeyStore, masters: MasterKeys) -> Vault:
     """Open the vault, making the installation's own secrets at the first start.
 
-    Raises MasterKeyError where the master key that wrapped them isn't among those given.
+    Raises MasterKeyError where a master key that wrapped any key isn't among those given: a service that could read
+    some of its users and not others is worse than none.
     """
+    missing = await store.masters_beside(masters.ids)
+    if missing:
+        raise MasterKeyError(
+            f"missing is {', '.join(missing)}, which still wraps keys: given is {', '.join(masters.ids)}"
+        )
     subject_key = await _secret(store, masters, "subject-tags")
     signing_key = await _secret(store, masters, "certificates")
     return Vault(store, masters, subject_key, Signer.from_seed(signing_key))
