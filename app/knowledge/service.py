@@ -38,7 +38,7 @@ class Documents:
             entry = AuditEntry("create", "document", document_id)
             await store.create(tx, document_id, now, entry)
             document = await _write_text(tx, document_id, 1, text, description, entry)
-            await tx.answer(document)
+            await tx.answer(document, document_id)
         return document
 
     async def replace(
@@ -57,7 +57,7 @@ class Documents:
         async with self._db.write(scope, attempt) as tx:
             version, entry = await self._next_version(tx, document_id, precondition)
             document = await _write_text(tx, document_id, version, text, description, entry)
-            await tx.answer(document)
+            await tx.answer(document, document_id)
         return document
 
     async def read(self, scope: Scope, document_id: UUID) -> Document:
@@ -95,6 +95,7 @@ class Documents:
                 tx.enqueue(Job(INDEX_JOB, once=INDEX_JOB))
             if not await store.drop(tx, document_id, version, entry):
                 raise AppError("not_found")
+            await tx.forget_answers(document_id, entry)
             await tx.answer(None)
 
     async def content(self, scope: Scope, document_id: UUID) -> tuple[Document, AsyncIterator[bytes]]:

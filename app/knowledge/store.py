@@ -92,6 +92,16 @@ async def receive(tx: Transaction, document_id: UUID, version: int, now: datetim
     await tx.change(insert(document_versions).values(**tx.owner, **values), entry)
 
 
+async def is_receiving(tx: Transaction, document_id: UUID, version: int) -> bool:
+    """Return whether a version is there to be received, and keep it there until the transaction ends."""
+    held = (
+        select(document_versions.c.version)
+        .filter_by(usr=tx.scope.usr, document_id=document_id, version=version, status=Status.RECEIVING)
+        .with_for_update(read=True, key_share=True)
+    )
+    return await tx.scalar(held) is not None
+
+
 async def queue(
     tx: Transaction,
     document_id: UUID,

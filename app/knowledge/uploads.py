@@ -67,7 +67,7 @@ class Upload:
                 await self._keep_part(tx)
             content = Content(media_type, self._size_bytes, tx.box.tag("document", self._digest.hexdigest()))
             document = await queue_ingestion(tx, self.id, 1, description, content, self._entry)
-            await tx.answer(document)
+            await tx.answer(document, self.id)
         self.is_complete = True
         return document
 
@@ -89,6 +89,8 @@ class Upload:
             await store.receive(tx, self.id, 1, now, self._entry)
             if len(self._held) >= PART_BYTES:  # more may follow, and may never come
                 tx.enqueue(Job(SWEEP_JOB, {"document_id": str(self.id)}, delay_s=UPLOAD_LIFE_S))
+        elif not await store.is_receiving(tx, self.id, 1):
+            raise AppError("conflict", f"an upload must be complete within {UPLOAD_LIFE_S} seconds")
         await store.add_part(tx, self.id, 1, self._parts, bytes(self._held[:PART_BYTES]), self._entry)
         del self._held[:PART_BYTES]
         self._parts += 1
