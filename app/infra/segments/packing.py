@@ -1,0 +1,209 @@
+"""Segments from items and from other segments: packed, merged, with vectors added or items taken out."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+from uuid import UUID
+
+import numpy as np
+from numpy.typing import NDArray
+
+from app.infra.segments.codec import MAX_ITEMS, Role, Segment
+
+MAX_FREQUENCY: Final = 65_535
+_LEVELS: Final = 127
+
+Vector = NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One message or chunk on its way into the index.
+
+    `group` is its session or document and `ordinal` its place there; `terms` are keyed ids with repeats; `speaker` is a
+    keyed id, 0 for none; `language` a code of core.text.language; `vector` (of length 1) often comes later.
+    """
+
+    id: UUID
+    group: UUID
+    ordinal: int
+    time_ms: int
+    terms: NDArray[np.uint64]
+    role: Role = Role.NONE
+    language: int = 0
+    speaker: int = 0
+    vector: Vector | None = None
+
+
+def pack(items: Sequence[Item], model: str = "") -> Segment:
+    """Return the segment of at most 512 items. `model` names the embedder and its revision: those of two don't mix."""
+    table: dict[UUID, int] = {}
+    group_of = [table.setdefault(item.group, len(table)) for item in items]
+    lengths = np.array([len(item.terms) for item in items], np.uint32)
+    terms = np.concatenate([np.empty(0, np.uint64), *(item.terms for item in items)])
+    places = np.repeat(np.arange(len(items)), lengths)
+    levels, scales = _quantised([item.vector for item in items if item.vector is not None])
+    vocabulary, starts, where, counts = _indexed(terms, places, np.ones(len(terms), np.int64))
+    return Segment(
+        ids=_bytes_of([item.id for item in items]),
+        groups=_bytes_of(list(table)),
+        group_of=np.array(group_of, np.uint16),
+        ordinals=np.array([item.ordinal for item in items], np.int64),
+        times_ms=np.array([item.time_ms for item in items], np.int64),
+        roles=np.array([item.role for item in items], np.uint8),
+        languages=np.array([item.language for item in items], np.uint8),
+        speakers=np.array([item.speaker for item in items], np.uint64),
+        lengths=lengths,
+        vocabulary=vocabulary,
+        starts=starts,
+        places=where,
+        counts=counts,
+        embedded=np.array([item.vector is not None for item in items], np.uint8),
+        scales=scales,
+        vectors=levels,
+        model=model if len(levels) else "",
+    )
+
+
+def merge(segments: Sequence[Segment], model: str = "") -> Segment:
+    """Return one segment of all items, in the order given, with those vectors that are of `model`."""
+    if sum(map(len, segments)) > MAX_ITEMS:
+        raise ValueError(f"a segment has at most {MAX_ITEMS} items")
+    if not segments:
+        return pack([])
+    table: dict[bytes, int] = {}
+    group_of = [
+        np.array([table.setdefault(row.tobytes(), len(table)) for row in one.groups], np.uint16)[one.group_of]
+        for one in segments
+    ]
+    offsets = np.cumsum([0, *map(len, segments)])
+    kept = [one if one.model == model else _without_vectors(one) for one in segments]
+    vectors = [one.vectors for one in kept if len(one.vectors)]
+    vocabulary, starts, places, counts = _indexed(
+        np.concatenate([np.repeat(one.vocabulary, np.diff(one.starts)) for one in segments]),
+        np.concatenate([one.places + offset for one, offset in zip(segments, offsets[:-1], strict=True)]),
+        np.concatenate([one.counts for one in segments]).astype(np.int64),
+    )
+    return Segment(
+        ids=np.concatenate([one.ids for one in segments]),
+        groups=np.frombuffer(b"".join(table), np.uint8).reshape(-1, 16),
+        group_of=np.concatenate(group_of),
+        ordinals=np.concatenate([one.ordinals for one in segments]),
+        times_ms=np.concatenate([one.times_ms for one in segments]),
+        roles=np.concatenate([one.roles for one in segments]),
+        languages=np.concatenate([one.languages for one in segments]),
+        speakers=np.concatenate([one.speakers for one in segments]),
+        lengths=np.concatenate([one.lengths for one in segments]),
+        vocabulary=vocabulary,
+        starts=starts,
+        places=places,
+        counts=counts,
+        embedded=np.concatenate([one.embedded for one in kept]),
+        scales=np.concatenate([one.scales for one in kept]),
+        vectors=np.concatenate(vectors) if vectors else np.empty((0, 0), np.int8),
+        model=model if vectors else "",
+    )
+
+
+def without(segment: Segment, ids: Collection[UUID]) -> Segment:
+    """Return the segment without some of its items: nothing of theirs stays, neither a term nor a group."""
+    keep = np.array([id_ not in ids for id_ in segment.item_ids()], bool)
+    places = np.cumsum(keep) - 1
+    posted = keep[segment.places]
+    vocabulary, starts, where, counts = _indexed(
+        np.repeat(segment.vocabulary, np.diff(segment.starts))[posted],
+        places[segment.places[posted]],
+        segment.counts[posted].astype(np.int64),
+    )
+    groups, group_of = np.unique(segment.group_of[keep], return_inverse=True)
+    rows = keep[segment.embedded.astype(bool)]
+    return Segment(
+        ids=segment.ids[keep],
+        groups=segment.groups[groups],
+        group_of=group_of.astype(np.uint16),
+        ordinals=segment.ordinals[keep],
+        times_ms=segment.times_ms[keep],
+        roles=segment.roles[keep],
+        languages=segment.languages[keep],
+        speakers=segment.speakers[keep],
+        lengths=segment.lengths[keep],
+        vocabulary=vocabulary,
+        starts=starts,
+        places=where,
+        counts=counts,
+        embedded=segment.embedded[keep],
+        scales=segment.scales[rows],
+        vectors=segment.vectors[rows],
+        model=segment.model if rows.any() else "",
+    )
+
+
+def with_vectors(segment: Segment, vectors: Mapping[UUID, Vector], model: str) -> Segment:
+    """Return the segment with vectors for some of its items. Those it had stay if they are of the same model."""
+    base = segment if segment.model == model else _without_vectors(segment)
+    row_of = np.cumsum(base.embedded) - 1
+    fresh, fresh_scales = _quantised(list(vectors.values()))
+    fresh_of = {id_: row for row, id_ in enumerate(vectors)}
+    levels: list[NDArray[np.int8]] = []
+    scales: list[np.float32] = []
+    embedded = base.embedded.copy()
+    for place, id_ in enumerate(segment.item_ids()):
+        if id_ in fresh_of:
+            levels.append(fresh[fresh_of[id_]])
+            scales.append(fresh_scales[fresh_of[id_]])
+            embedded[place] = 1
+        elif base.embedded[place]:
+            levels.append(base.vectors[row_of[place]])
+            scales.append(base.scales[row_of[place]])
+    return replace(
+        base,
+        embedded=embedded,
+        scales=np.array(scales, np.float32),
+        vectors=np.stack(levels) if levels else np.empty((0, 0), np.int8),
+        model=model if levels else "",
+    )
+
+
+def _without_vectors(segment: Segment) -> Segment:
+    return replace(
+        segment,
+        embedded=np.zeros_like(segment.embedded),
+        scales=segment.scales[:0],
+        vectors=np.empty((0, 0), np.int8),
+        model="",
+    )
+
+
+def _indexed(
+    terms: NDArray[np.uint64],
+    places: NDArray[np.integer],
+    counts: NDArray[np.int64],
+) -> tuple[NDArray[np.uint64], NDArray[np.uint32], NDArray[np.uint16], NDArray[np.uint16]]:
+    """Return vocabulary, starts, places and counts of postings in any order; those of one term and place are summed."""
+    order = np.lexsort((places, terms))
+    terms, places, counts = terms[order], places[order], counts[order]
+    first = np.ones(len(terms), bool)
+    first[1:] = (terms[1:] != terms[:-1]) | (places[1:] != places[:-1])
+    at = np.flatnonzero(first)
+    summed = np.add.reduceat(counts, at) if len(at) else counts
+    vocabulary, starts = np.unique(terms[at], return_index=True)
+    return (
+        vocabulary,
+        np.append(starts, len(at)).astype(np.uint32),
+        places[at].astype(np.uint16),
+        np.minimum(summed, MAX_FREQUENCY).astype(np.uint16),
+    )
+
+
+def _quantised(vectors: Sequence[Vector]) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
+    """Return the vectors in 255 levels, each scaled by its largest value: inner products keep to 0.01 or so."""
+    if not vectors:
+        return np.empty((0, 0), np.int8), np.empty(0, np.float32)
+    stacked = np.stack(vectors).astype(np.float32)
+    scales = (np.abs(stacked).max(axis=1) / _LEVELS).astype(np.float32)
+    divisors = np.where(scales > 0, scales, 1)[:, np.newaxis]
+    return np.rint(stacked / divisors).astype(np.int8), scales
+
+
+def _bytes_of(ids: Sequence[UUID]) -> NDArray[np.uint8]:
+    return np.frombuffer(b"".join([id_.bytes for id_ in ids]), np.uint8).reshape(-1, 16)
