@@ -39,6 +39,7 @@ from app.infra.redis.userdata import HotData
 from app.infra.segments.cache import IndexCache
 from app.infra.segments.store import SegmentStore
 from app.infra.segments.userdata import IndexData
+from app.infra.summarisers.extractive import ExtractiveSummariser
 from app.knowledge import routes as knowledge_routes
 from app.knowledge.indexing import IndexChunks, RebuildIndex, VectorKeeper
 from app.knowledge.ingestion import IngestDocument
@@ -57,6 +58,14 @@ from app.profile import routes as profile_routes
 from app.profile import tables as profile_tables
 from app.profile.service import Profiles
 from app.profile.source import ProfileSource
+from app.sessions import routes as session_routes
+from app.sessions import tables as session_tables
+from app.sessions.indexing import IndexMessages
+from app.sessions.recall import Recalls
+from app.sessions.service import Defaults, Sessions
+from app.sessions.source import SessionSource
+from app.sessions.view import Views
+from app.sessions.window import Window
 from app.settings import Settings
 
 KEYS_POOL = 4
@@ -73,6 +82,8 @@ class Base:
     chroma: ChromaClient
     embedding: EmbeddingService
     cache: IndexCache
+    # The name of the embedder with its revision: vectors of two models don't mix.
+    model: str
 
 
 @dataclass(frozen=True)
@@ -107,6 +118,7 @@ def metadata() -> MetaData:
 def routers() -> list[APIRouter]:
     """Return every feature's routes."""
     return [
+        session_routes.router,
         preference_routes.router,
         profile_routes.router,
         knowledge_routes.router,
@@ -121,14 +133,15 @@ async def build(settings: Settings) -> AsyncIterator[Wiring]:
     async with AsyncExitStack() as stack:
         log = AuditWriter(settings.database_log_url.get_secret_value())
         base = await _base(settings, log, stack)
-        features = [_preferences(base), _profile(base), _knowledge(base)]
+        features = [_sessions(base), _preferences(base), _profile(base), _knowledge(base)]
+        features.append(_context(base, [source for feature in features for source in feature.sources]))
         data = [
             *_shared_data(base.db, base.cache),
             *(kind for feature in features for kind in feature.data),
             HotData(base.redis),
         ]
-        sources = [source for feature in features for source in feature.sources]
-        features += [_context(base, sources), _erasure(base, data)]
+        directory = Directory(base.vault, base.db)
+        features.append(_erasure(base, directory, data))
         writer = asyncio.create_task(log.run())
         stack.push_async_callback(_finish, log, writer)
         # The model is loaded beside the first requests: those that need it wait for it, the others don't.
@@ -139,7 +152,7 @@ async def build(settings: Settings) -> AsyncIterator[Wiring]:
             user_data=data,
             db=base.db,
             vault=base.vault,
-            directory=Directory(base.vault, base.db),
+            directory=directory,
             access_log=log,
             pings={
                 "postgres": base.db.ping,
@@ -163,7 +176,8 @@ async def _base(settings: Settings, log: AuditWriter, stack: AsyncExitStack) -> 
     endpoint = Endpoint(settings.llm_base_url) if settings.llm_base_url else None
     embedding = EmbeddingService(build_embedder(settings.embedder, endpoint=endpoint))
     stack.push_async_callback(embedding.close)
-    return Base(settings, Database(engine, vault, log), vault, redis, chroma, embedding, IndexCache())
+    model = f"{embedding.embedder.name}@{embedding.embedder.revision}"
+    return Base(settings, Database(engine, vault, log), vault, redis, chroma, embedding, IndexCache(), model)
 
 
 async def _finish(log: AuditWriter, writer: asyncio.Task[None]) -> None:
@@ -190,6 +204,20 @@ def _shared_data(db: Database, cache: IndexCache) -> list[UserData]:
     ]
 
 
+def _sessions(base: Base) -> Parts:
+    segments = SegmentStore("message", base.cache, base.model)
+    window, summariser = Window(base.redis), ExtractiveSummariser()
+    views = Views(base.db, window, summariser)
+    defaults = Defaults(base.settings.window, base.settings.session_ttl_s)
+    recalls = Recalls(base.db, segments, base.embedding)
+    return Parts(
+        provided={Sessions: Sessions(base.db, window, views, segments, defaults), Recalls: recalls},
+        handlers=[IndexMessages(base.db, segments, base.embedding)],
+        sources=[SessionSource(views, recalls)],
+        data=[OwnedRows(base.db, "sessions", (session_tables.messages, session_tables.sessions))],
+    )
+
+
 def _preferences(base: Base) -> Parts:
     tables = (preference_tables.preference_versions, preference_tables.preferences)
     return Parts(
@@ -209,7 +237,7 @@ def _profile(base: Base) -> Parts:
 
 def _knowledge(base: Base) -> Parts:
     db, embedding = base.db, base.embedding
-    model = f"{embedding.embedder.name}@{embedding.embedder.revision}"
+    model = base.model
     segments = SegmentStore("chunk", base.cache, model)
     chroma = ChromaIndex(base.chroma, model)
     keeper = VectorKeeper(db, chroma, model)
@@ -234,6 +262,6 @@ def _context(base: Base, sources: Sequence[Source]) -> Parts:
     return Parts(provided={Contexts: contexts}, data=[OwnedRows(base.db, "memory_log", (context_tables.memory_log,))])
 
 
-def _erasure(base: Base, data: Sequence[UserData]) -> Parts:
-    erasures = Erasures(base.db, base.vault, data, timedelta(seconds=base.settings.auth_max_life_s))
+def _erasure(base: Base, directory: Directory, data: Sequence[UserData]) -> Parts:
+    erasures = Erasures(base.db, base.vault, directory, data, timedelta(seconds=base.settings.auth_max_life_s))
     return Parts(provided={Erasures: erasures}, handlers=[EraseHandler(erasures), SweepHandler(erasures)])

@@ -56,6 +56,7 @@ def _make_tables() -> None:
             key_tag bytea NOT NULL,
             request_tag bytea NOT NULL,
             answer_sealed bytea,
+            item_ids uuid[],
             expires_at timestamptz NOT NULL,
             CONSTRAINT pk_idempotency PRIMARY KEY (usr, agent, route, key_tag)
         );

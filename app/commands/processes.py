@@ -1,9 +1,13 @@
 """`cairn serve`, `cairn worker`, `cairn migrate`: the processes of a deployment."""
 
 import asyncio
+import sys
+from contextlib import suppress
 
 import click
 import uvicorn
+from uvicorn.config import STARTUP_FAILURE
+from uvicorn.supervisors import Multiprocess
 
 from app.commands.environment import load_settings
 from app.core.errors import AppError
@@ -21,7 +25,7 @@ KEEP_ALIVE_S = 75
 BACKLOG = 2_048
 GRACE_S = 30
 # Only what hangs is to be replaced. The usual 5 s replace, for ever, processes that begin slowly on a busy machine.
-PROCESS_ANSWERS_WITHIN_S = 60
+PROCESS_ANSWERS_WITHIN_S = 30
 
 
 @click.command("serve")
@@ -30,7 +34,7 @@ def serve() -> None:
     settings = load_settings("serve")
     require_master_keys(settings)
     end_well()
-    uvicorn.run(
+    config = uvicorn.Config(
         "app.main:application",
         factory=True,
         host=settings.host,
@@ -44,6 +48,19 @@ def serve() -> None:
         log_config=None,
         server_header=False,
     )
+    with suppress(KeyboardInterrupt):
+        sys.exit(_run(config))
+
+
+def _run(config: uvicorn.Config) -> int:
+    """Serve until the end and return the status. `uvicorn.run` would end well where its processes couldn't begin."""
+    if config.workers == 1:
+        server = uvicorn.Server(config)
+        server.run()
+        return 0 if server.started else STARTUP_FAILURE
+    processes = Multiprocess(config, sockets=[config.bind_socket()])
+    processes.run()
+    return STARTUP_FAILURE if any(each.exitcode == STARTUP_FAILURE for each in processes.processes) else 0
 
 
 @click.command("worker")

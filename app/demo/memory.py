@@ -28,8 +28,8 @@ async def open_session(user: Visitor, title: str, external_id: str | None = None
     return str(answer.json()["id"])
 
 
-async def append(user: Visitor, session_id: str, messages: Sequence[Json], key: str) -> list[str]:
-    """Append messages in batches, each under an idempotency key made of `key`; return their ids in order."""
+async def append(user: Visitor, session_id: str, messages: Sequence[Json]) -> list[str]:
+    """Append messages in batches; return their ids in order. Done again, it is the same requests with the same keys."""
     ids: list[str] = []
     for start in range(0, len(messages), BATCH_MESSAGES):
         batch = messages[start : start + BATCH_MESSAGES]
@@ -37,13 +37,16 @@ async def append(user: Visitor, session_id: str, messages: Sequence[Json], key: 
             "POST",
             f"/v1/sessions/{session_id}/messages",
             201,
-            headers={"Idempotency-Key": f"{key}-{start}"},
+            headers={"Idempotency-Key": f"{session_id}-{start}"},
             json={"messages": batch},
         )
         stored = answer.json()["messages"]
         require(len(stored) == len(batch), f"{len(batch)} messages were sent, {len(stored)} stored")
         ids += [message["id"] for message in stored]
-        user.tell(f"{len(stored)} messages are kept, numbered {stored[0]['seq']} to {stored[-1]['seq']}.")
+        if "Idempotent-Replayed" in answer.headers:
+            user.tell("The same request once more, under its idempotency key: the first answer again, stored once.")
+        else:
+            user.tell(f"{len(stored)} messages are kept, numbered {stored[0]['seq']} to {stored[-1]['seq']}.")
     return ids
 
 

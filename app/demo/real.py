@@ -71,7 +71,7 @@ async def play(service: Service, talks: Sequence[Talk], documents: Sequence[Path
         heading(service, f"2. The conversation: {total} messages in {len(talks)} session(s)")
     for talk in talks:
         sessions.append(await open_session(user, talk.external_id[:200], talk.external_id[:256]))
-        await append(user, sessions[-1], talk.messages, sessions[-1])
+        await append(user, sessions[-1], talk.messages)
     if documents:
         heading(service, f"3. {len(documents)} document(s)")
         ids = [await add_file(user, path, "document") for path in documents]

@@ -10,6 +10,7 @@ import structlog
 
 from app.core.audit import AuditEntry
 from app.core.errors import AppError
+from app.core.identity import Directory
 from app.core.ids import uuid7
 from app.core.jobs import ERASURE_PRIORITY, Job
 from app.core.memory import UserData
@@ -52,10 +53,18 @@ class Keys(Protocol):
 class Erasures:
     """Forgets users and proves it."""
 
-    def __init__(self, db: Database, keys: Keys, kinds: Sequence[UserData], token_life: timedelta) -> None:
+    def __init__(
+        self,
+        db: Database,
+        keys: Keys,
+        directory: Directory,
+        kinds: Sequence[UserData],
+        token_life: timedelta,
+    ) -> None:
         """Take every kind of a user's data, and how long a token issued before an erasure could still be alive."""
         self._db = db
         self._keys = keys
+        self._directory = directory
         self._kinds = kinds
         self._token_life = token_life
 
@@ -137,6 +146,7 @@ class Erasures:
             async with self._db.erase(scope) as tx:
                 await store.keep_before(tx, before, entry)
         destroyed = await self._keys.destroy(scope.usr, self._token_life, stop=erasure.stop)
+        self._directory.forget(scope.usr)
         await asyncio.gather(*(kind.erase(scope) for kind in self._kinds))
         # Twice: what was under way in another process when the first count began is in the second.
         remaining = await self._zero(scope)

@@ -107,7 +107,7 @@ class Preferences:
             change = Change(current.id if current else uuid7(), statement.key, base, statement.content())
             preference = await _perform(tx, change, agent, precondition, "write")
             written = Written(preference, created=current is None or current.is_deleted)
-            await tx.answer(written)
+            await tx.answer(written, change.id)
         return written
 
     async def write_all(
@@ -134,7 +134,7 @@ class Preferences:
                 if preference is None:  # another writer was first, after the versions were read above
                     raise _stale_items([(place, await store.find(tx, change.key, agent))])
                 written.append(preference)
-            await tx.answer(written)
+            await tx.answer(written, *(change.id for change in changes))
         return written
 
     async def delete(
@@ -153,7 +153,9 @@ class Preferences:
                 raise not_there(current)
             change = Change(current.id, key, base_of(precondition, current), DELETION)
             stub = await _perform(tx, change, agent, precondition, "delete")
-            await store.erase_values(tx, stub.id, stub.version.number, AuditEntry("delete", "preference", stub.id))
+            entry = AuditEntry("delete", "preference", stub.id)
+            await store.erase_values(tx, stub.id, stub.version.number, entry)
+            await tx.forget_answers(stub.id, entry)
             await tx.answer(stub)
         return stub
 
@@ -181,7 +183,7 @@ class Preferences:
                 raise invalid("to_version", "there is no such version")
             change = Change(current.id, key, base, restored(earlier.content))
             preference = await _perform(tx, change, agent, precondition, "roll_back")
-            await tx.answer(preference)
+            await tx.answer(preference, change.id)
         return preference
 
 

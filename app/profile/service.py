@@ -56,5 +56,5 @@ class Profiles:
             if profile is None:  # another writer was first, after the version was read above
                 expected(precondition, (await store.find(tx) or EMPTY).version)
                 raise AppError("conflict", "it was changed at the same time")
-            await tx.answer(profile)
+            await tx.answer(profile, scope.usr)
         return profile

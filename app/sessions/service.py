@@ -32,6 +32,7 @@ from app.sessions.model import (
     View,
 )
 from app.sessions.summary import stated
+from app.sessions.turns import Turns
 from app.sessions.view import Views
 from app.sessions.window import Window
 
@@ -67,6 +68,7 @@ class Sessions:
         self._views = views
         self._segments = segments
         self._defaults = defaults
+        self._turns = Turns()
 
     async def open(self, scope: Scope, opening: Opening, attempt: Attempt | None = None) -> Opened:
         """Make a session; where its external id has one already, return that as it is."""
@@ -83,7 +85,7 @@ class Sessions:
             else:  # made and deleted again and again between the two statements
                 raise AppError("in_progress", headers={"Retry-After": "1"})
             opened = Opened(await self._views.view_in(tx, session), is_new=made is not None)
-            await tx.answer(opened)
+            await tx.answer(opened, session.id)
         return opened
 
     async def view(self, scope: Scope, session_id: UUID) -> View:
@@ -113,7 +115,7 @@ class Sessions:
             if session is None:
                 raise AppError("conflict")
             view = await self._views.view_in(tx, session)
-            await tx.answer(view)
+            await tx.answer(view, session_id)
         return view
 
     async def delete(
@@ -129,6 +131,7 @@ class Sessions:
             entry = AuditEntry("delete", "session", session_id)
             await self._segments.remove(tx, await store.message_ids(tx, session_id), entry)
             await store.delete_session(tx, session_id, entry)
+            await tx.forget_answers(session_id, entry)
             await tx.answer(None)
         await self._window.drop(scope, session_id)
 
@@ -144,7 +147,7 @@ class Sessions:
         Raises `not_found`. Nothing that fails after the commit fails the append.
         """
         constraints = await self._constraints(drafts)
-        async with self._db.write(scope, attempt) as tx:
+        async with self._turns.taken(session_id), self._db.write(scope, attempt) as tx:
             entry = AuditEntry("append", "session", session_id)
             reserved = await store.reserve(tx, session_id, len(drafts), entry)
             if reserved is None:
@@ -200,6 +203,7 @@ class Sessions:
             if message.seq <= session.summary_seq:
                 summary = await self._views.summarised_anew(tx, session)
             await store.shrink_session(tx, session_id, summary, entry)
+            await tx.forget_answers(session_id, entry)
             await tx.answer(None)
         await self._window.drop(scope, session_id)
 

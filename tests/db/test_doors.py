@@ -189,6 +189,15 @@ async def test_a_refusal_is_kept_as_the_answer(wiring: Wiring, scope: MakeScope)
     assert replayed.value.answer.body == b"conflict"
 
 
+async def test_an_answer_is_forgotten_with_what_it_shows(wiring: Wiring, scope: MakeScope) -> None:
+    alice, item = await scope(), uuid.uuid4()
+    async with wiring.db.write(alice, attempt_of("shows")) as tx:
+        await tx.answer("a value", item, uuid.uuid4())
+    async with wiring.db.write(alice) as tx:
+        await tx.forget_answers(item, ENTRY)
+    assert await raise_number(wiring, alice, attempt_of("shows")) == 1
+
+
 async def test_a_store_that_was_down_is_not_the_answer_for_ever(wiring: Wiring, scope: MakeScope) -> None:
     alice = await scope()
     with pytest.raises(AppError):

@@ -176,7 +176,7 @@ async def test_a_store_that_is_down_is_waited_for(wiring: Wiring, scope: MakeSco
     alice = await scope()
     breaking = Breaking({step: 2})
     kinds: list[UserData] = [*wiring.user_data, breaking]
-    erasures = Erasures(wiring.db, wiring.vault, kinds, timedelta(hours=1))
+    erasures = Erasures(wiring.db, wiring.vault, wiring.directory, kinds, timedelta(hours=1))
     erasure = await erasures.forget(alice)
     assert erasure.state == "running"
     with pytest.raises(AppError):

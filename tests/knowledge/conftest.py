@@ -1,7 +1,8 @@
 """Knowledge as the product wires it, and a worker that does what is owed when a test says so."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TypeVar
 from uuid import UUID
@@ -85,15 +86,21 @@ def knowledge(wiring: product.Wiring) -> Knowledge:
     return Knowledge(wiring)
 
 
+@asynccontextmanager
+async def working(wired: product.Wiring, settings: Settings) -> AsyncIterator[None]:
+    """Have a worker run meanwhile."""
+    stop = asyncio.Event()
+    queue = make_queue(settings.queue_url.get_secret_value())
+    running = asyncio.create_task(Runner(queue, wired.handlers).run(stop))
+    try:
+        yield
+    finally:
+        stop.set()
+        await running
+
+
 @pytest_asyncio.fixture
 async def worker(wiring: product.Wiring, settings: Settings) -> AsyncIterator[None]:
     """A worker that runs beside the test."""
-    stop = asyncio.Event()
-    queue = make_queue(settings.queue_url.get_secret_value())
-    running = asyncio.create_task(Runner(queue, wiring.handlers).run(stop))
-    yield
-    stop.set()
-    await running
-
-
-MakeScope = Callable[..., Awaitable[Scope]]
+    async with working(wiring, settings):
+        yield

@@ -84,6 +84,8 @@ async def test_a_token_without_the_scope_is_told_which_and_makes_no_user(site: S
         "missing_scope",
         "sessions:read",
     )
+    challenge = 'Bearer realm="cairn", error="insufficient_scope", scope="sessions:read"'
+    assert answer.headers["WWW-Authenticate"] == challenge
     assert site.register.known == {}
 
 

@@ -8,8 +8,10 @@ from sqlalchemy import (
     LargeBinary,
     PrimaryKeyConstraint,
     Text,
+    Uuid,
     func,
 )
+from sqlalchemy.dialects.postgresql import ARRAY
 
 from app.infra.db.base import owned
 
@@ -31,6 +33,8 @@ idempotency = owned(
     Column("key_tag", LargeBinary, nullable=False),
     Column("request_tag", LargeBinary, nullable=False),
     Column("answer_sealed", LargeBinary),
+    # What the answer shows: it goes when one of them is deleted.
+    Column("item_ids", ARRAY(Uuid)),
     Column("expires_at", DateTime(timezone=True), nullable=False),
     PrimaryKeyConstraint("usr", "agent", "route", "key_tag"),
 )

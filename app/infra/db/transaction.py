@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Protocol
 from uuid import UUID
 
-from sqlalchemy import CursorResult, Executable, Row, func, insert, literal, select, text, update
+from sqlalchemy import CursorResult, Executable, Row, delete, func, insert, literal, select, text, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
@@ -156,12 +156,20 @@ class Transaction:
         answer = self.box.open_json(kept.answer_sealed, _answer_place(self.scope.usr))
         raise Replayed(Answer(answer["status"], answer["headers"], answer["body"].encode()))
 
-    async def answer(self, result: Any) -> None:  # noqa: ANN401 - each service returns a type of its own
-        """Keep what is answered to this attempt, in the transaction of its effect. Nothing to do without a key."""
-        if self._attempt is not None:
-            await self.keep(self._attempt.render(result))
+    async def answer(self, result: Any, *shown: UUID) -> None:  # noqa: ANN401 - each service returns a type of its own
+        """Keep what is answered to this attempt, in the transaction of its effect. Nothing to do without a key.
 
-    async def keep(self, answer: Answer) -> None:
+        `shown` are the items whose content the answer shows: it is forgotten with any of them.
+        """
+        if self._attempt is not None:
+            await self.keep(self._attempt.render(result), shown)
+
+    async def forget_answers(self, item: UUID, entry: AuditEntry) -> None:
+        """Forget the kept answers that show an item. A retry of such a request finds what has become of the item."""
+        shows = idempotency.c.item_ids.contains([item])
+        await self.change(delete(idempotency).filter_by(usr=self.scope.usr).where(shows), entry)
+
+    async def keep(self, answer: Answer, shown: Sequence[UUID] = ()) -> None:
         """Keep an answer to the attempt that this transaction began."""
         if self._attempt is None:
             raise TypeError("there is no attempt to answer")
@@ -177,7 +185,7 @@ class Transaction:
                 route=self._attempt.route,
                 key_tag=self.box.tag("idempotency", self._attempt.key),
             )
-            .values(answer_sealed=sealed),
+            .values(answer_sealed=sealed, item_ids=list(shown)),
         )
 
     async def settle(self) -> None:
