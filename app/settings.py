@@ -85,6 +85,9 @@ class Settings(BaseSettings):
     )
     session_ttl_s: int = Field(86_400, ge=60, description="Life of a session without a message, in seconds.")
     exact_max_chunks: int = Field(2_000, ge=0, description="Chunks of a user up to which a search goes through all.")
+    context_deadline_s: float = Field(
+        0.3, gt=0, le=60, description="Seconds that a context waits for its sources; what is later is left out."
+    )
     max_body_bytes: int = Field(1 * MEBIBYTE, ge=1_024, description="Largest request body.")
     max_text_bytes: int = Field(4 * MEBIBYTE, ge=1_024, description="Largest request body with a document as JSON.")
     max_upload_bytes: int = Field(50 * MEBIBYTE, ge=1_024, description="Largest file that is uploaded.")

@@ -258,7 +258,7 @@ def _knowledge(base: Base) -> Parts:
 
 
 def _context(base: Base, sources: Sequence[Source]) -> Parts:
-    contexts = Contexts(base.db, sources, base.embedding.count_tokens)
+    contexts = Contexts(base.db, sources, base.embedding.count_tokens, base.settings.context_deadline_s)
     return Parts(provided={Contexts: contexts}, data=[OwnedRows(base.db, "memory_log", (context_tables.memory_log,))])
 
 

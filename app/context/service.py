@@ -19,7 +19,6 @@ from app.core.text.language import language
 from app.infra.db.snapshots import read_snapshot, show_snapshot
 from app.infra.db.transaction import Database
 
-DEADLINE_S = 0.3
 # Codes that are the answer to the whole call; anything else costs the answer only the kinds of the source that met it.
 _FOR_THE_CALLER = frozenset({"not_found", "erasing", "erased"})
 
@@ -29,7 +28,7 @@ log = structlog.get_logger("cairn.context")
 class Contexts:
     """Assembles contexts and reads their log. It holds no state."""
 
-    def __init__(self, db: Database, sources: Sequence[Source], count: Count, deadline_s: float = DEADLINE_S) -> None:
+    def __init__(self, db: Database, sources: Sequence[Source], count: Count, deadline_s: float) -> None:
         """Take every source of memory, and the tokenizer's count of a text."""
         self._db = db
         self._sources = sources
