@@ -19,7 +19,9 @@ async def play(service: Service) -> None:
     # New people each time: a user who was forgotten needs a token issued a minute later to begin anew.
     maya, ben = service.visitor(f"maya-{run}"), service.visitor(f"ben-{run}")
     heading(service, "1. What is known about Maya: a profile, and a preference that changes twice")
-    await profile_and_preference(maya)
+    body = {"name": "Maya Lindqvist", "role": "auditor", "department": "finance"}
+    await maya.call("PATCH", "/v1/profile", 200, headers={"If-Match": '"0"', **MERGE_PATCH}, json=body)
+    await change_preference_twice(maya)
     heading(service, "2. A conversation in English, and a document")
     session_id, message_id, document_id = await _part(maya, english.PART)
     heading(service, "3. A conversation in Chinese, and a document")
@@ -37,10 +39,8 @@ def heading(service: Service, text: str) -> None:
     service.say(f"\n{text}")
 
 
-async def profile_and_preference(user: Visitor) -> None:
-    """Write a profile; write a preference, change it, and change it once more with a version that is stale."""
-    body = {"name": "Maya Lindqvist", "role": "auditor", "department": "finance"}
-    await user.call("PATCH", "/v1/profile", 200, headers={"If-Match": '"0"', **MERGE_PATCH}, json=body)
+async def change_preference_twice(user: Visitor) -> None:
+    """Write a preference, change it, and change it once more with a version that is stale by then."""
     path = f"/v1/preferences/{KEY}"
     first, second = "short", "short, amounts first"
     await user.call("PUT", path, 201, headers={"If-None-Match": "*"}, json={"value": first})

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from app.demo.forgetting import forget
 from app.demo.memory import add_file, append, assemble, await_indexed, await_ready, open_session, recall, search
-from app.demo.play import heading, profile_and_preference
+from app.demo.play import change_preference_twice, heading
 from app.demo.visitor import Service, require
 
 MAX_LINES: Final = 50_000
@@ -63,8 +63,8 @@ async def play(service: Service, talks: Sequence[Talk], documents: Sequence[Path
     """Store the conversation and the documents, ask, and forget. With no questions, the user's own last are asked."""
     user = service.visitor(f"demo-{uuid.uuid4().hex[:8]}")
     questions = (list(asked) or _last_questions(talks))[:MAX_QUESTIONS]
-    heading(service, "1. A profile, and a preference that changes twice")
-    await profile_and_preference(user)
+    heading(service, "1. A preference that changes twice")
+    await change_preference_twice(user)
     sessions: list[str] = []
     if talks:
         total = sum(len(talk.messages) for talk in talks)
