@@ -52,7 +52,7 @@ class VectorKeeper:
 
     async def catch_up(self, scope: Scope) -> None:
         """Tell the vector store everything that it is owed; build it anew where something is missing afterwards."""
-        async with self._nothing_left_behind(scope):
+        async with self.nothing_left_behind(scope):
             await self._tell(scope)
             check = await self.check(scope)
             if check.owed == 0 and not check.is_complete:
@@ -61,7 +61,7 @@ class VectorKeeper:
 
     async def rebuild(self, scope: Scope) -> None:
         """Build the user's collection anew from Postgres. Until that is done the exact index answers."""
-        async with self._nothing_left_behind(scope):
+        async with self.nothing_left_behind(scope):
             await self._build(scope)
 
     async def check(self, scope: Scope) -> Check:
@@ -71,7 +71,7 @@ class VectorKeeper:
         return Check(extent.texts, await self._chroma.count(scope.usr), extent.changes)
 
     @asynccontextmanager
-    async def _nothing_left_behind(self, scope: Scope) -> AsyncIterator[None]:
+    async def nothing_left_behind(self, scope: Scope) -> AsyncIterator[None]:
         """Drop the collection of a user who turns out to be no more: an erasure may have looked before it was there."""
         try:
             yield
@@ -142,9 +142,10 @@ class IndexChunks:
         """Put newer items together in segments, then tell the vector store."""
         entry = AuditEntry("index", "document")
         moved = True
-        while moved:
-            async with self._db.write(scope) as tx:
-                moved = await self._segments.compact(tx, entry) > 0
+        async with self._keeper.nothing_left_behind(scope):
+            while moved:
+                async with self._db.write(scope) as tx:
+                    moved = await self._segments.compact(tx, entry) > 0
         await self._keeper.catch_up(scope)
 
 
