@@ -3,6 +3,7 @@
 import http.client
 import json
 import os
+import secrets
 import sys
 import time
 from collections.abc import Callable, Mapping
@@ -57,12 +58,12 @@ def run(ask: Ask, say: Callable[[str], None], greet: Callable[[Mapping[str, str]
         note_environment(stack, environment)
         migrations.upgrade(environment["CAIRN_DATABASE_OWNER_URL"], environment["CAIRN_KEYS_URL"])
         supervisor = stack.supervisor
-        supervisor.spawn(_program("worker", environment))
-        api = supervisor.spawn(_program("serve", environment))
+        supervisor.spawn(_program("worker", stack, environment))
+        api = supervisor.spawn(_program("serve", stack, environment))
         supervisor.await_ready(api, lambda: _answers(ask.port) or stop(), READY_WITHIN_S)
         if not stop():
             say(greet(environment))
-            say(f"Ready after {time.monotonic() - began:.1f} s. Data in {stack.data}. Ctrl-C stops everything.")
+            say(f"Ready after {time.monotonic() - began:.1f} s. Data and logs are in {stack.data}. Ctrl-C stops everything.")
         fallen = supervisor.watch(stop)
     except EmbeddedError as error:
         say(f"cairn up: {error}")
@@ -95,7 +96,8 @@ def child_environment(stack: Stack, ask: Ask) -> dict[str, str]:
     }
     environment = {**os.environ, **{name: value for name, value in made.items() if value is not None}, **ask.given}
     if "CAIRN_AUTH_SECRET" not in environment and "CAIRN_AUTH_JWKS_URL" not in environment:
-        environment["CAIRN_AUTH_SECRET"] = stack.secrets.keep("auth_secret")
+        # Hexadecimal: it begins with no dash, so that it can stand on a command line as it is.
+        environment["CAIRN_AUTH_SECRET"] = stack.secrets.keep("auth_secret", lambda: secrets.token_hex(32))
     if "CAIRN_MASTER_KEY" not in environment:
         environment["CAIRN_MASTER_KEY"] = stack.secrets.keep("master_key", lambda: MasterKeys.generate("k1"))
     missing = [name for name in ("CAIRN_DATABASE_OWNER_URL", "CAIRN_KEYS_URL") if name not in environment]
@@ -119,8 +121,13 @@ def _ports(given: Mapping[str, str]) -> Ports:
     return Ports(port("CAIRN_POSTGRES_PORT"), port("CAIRN_REDIS_PORT"), port("CAIRN_CHROMA_PORT"))
 
 
-def _program(command: str, environment: Mapping[str, str]) -> Program:
-    return Program(name=command, command=(sys.executable, "-m", "app.cli", command), environment=environment)
+def _program(command: str, stack: Stack, environment: Mapping[str, str]) -> Program:
+    return Program(
+        name=command,
+        command=(sys.executable, "-m", "app.cli", command),
+        environment=environment,
+        log=stack.data / "logs" / f"{command}.log",
+    )
 
 
 def _answers(port: int) -> bool:
