@@ -14,6 +14,7 @@ from pathlib import Path
 from app.infra.crypto.master import MasterKeys
 from app.infra.db import migrations
 from app.infra.embedded.failures import EmbeddedError
+from app.infra.embedded.ports import is_free
 from app.infra.embedded.process import Program, StopRequest
 from app.infra.embedded.secret_files import write_private
 from app.infra.embedded.stack import Ports, Server, Stack
@@ -53,6 +54,9 @@ def run(ask: Ask, say: Callable[[str], None], greet: Callable[[Mapping[str, str]
     began = time.monotonic()
     stack = Stack(ask.data, ports=_ports(ask.given), external=external_servers(ask.given))
     try:
+        if not is_free(ask.port):
+            # Whatever listens there would answer in the API's place.
+            raise EmbeddedError(f"port {ask.port} is taken: set another by CAIRN_PORT, or stop what listens there")
         stack.start()
         environment = child_environment(stack, ask)
         note_environment(stack, environment)
@@ -63,7 +67,8 @@ def run(ask: Ask, say: Callable[[str], None], greet: Callable[[Mapping[str, str]
         supervisor.await_ready(api, lambda: _answers(ask.port) or stop(), READY_WITHIN_S)
         if not stop():
             say(greet(environment))
-            say(f"Ready after {time.monotonic() - began:.1f} s. Data and logs are in {stack.data}. Ctrl-C stops everything.")
+            took_s = time.monotonic() - began
+            say(f"Ready after {took_s:.1f} s. Data and logs are in {stack.data}. Ctrl-C stops everything.")
         fallen = supervisor.watch(stop)
     except EmbeddedError as error:
         say(f"cairn up: {error}")

@@ -48,6 +48,9 @@ class Patience(procrastinate.BaseRetryStrategy):
 
 def make_queue(url: str, pool_size: int = 4) -> procrastinate.App:
     """Return Procrastinate's app on the queue's own role, whose search path is the queue's schema."""
+    # It logs the arguments of jobs.
+    for name in ("procrastinate", "psycopg"):
+        logging.getLogger(name).setLevel(logging.ERROR)
     connector = procrastinate.PsycopgConnector(conninfo=url, min_size=1, max_size=pool_size, timeout=5)
     return procrastinate.App(connector=connector)
 
@@ -61,7 +64,6 @@ class Runner:
         self._concurrency = concurrency
         for handler in handlers:
             self._register(handler)
-        silence_library_logs()
 
     async def run(self, stop: asyncio.Event) -> None:
         """Work until `stop` is set, then let what runs finish for SHUTDOWN_GRACE_S and give the rest back."""
@@ -122,9 +124,3 @@ class Runner:
                     "job_failed", job=handler.name, usr=usr, error=type(error).__name__, attempts=context.job.attempts
                 )
                 raise
-
-
-def silence_library_logs() -> None:
-    """Keep Procrastinate from logging the arguments of jobs."""
-    for name in ("procrastinate", "psycopg"):
-        logging.getLogger(name).setLevel(logging.ERROR)
