@@ -8,7 +8,7 @@ from uuid import UUID, uuid4
 
 import httpx
 from fastapi import APIRouter, Body, Depends, FastAPI, Query, Request, Response
-from pydantic import Field
+from pydantic import AfterValidator, Field
 from starlette.responses import StreamingResponse
 
 from app.core.audit import AuditEntry
@@ -87,6 +87,10 @@ class Part(WireRequest):
     name: str
 
 
+def _never(value: str) -> str:
+    raise ValueError(f"{value} is not what was meant")  # what a validator must not do, and may
+
+
 class Thing(WireRequest):
     """A body with a field of each kind."""
 
@@ -97,6 +101,7 @@ class Thing(WireRequest):
     data: JsonObject | None = None
     value: Json = None
     at: Moment | None = None
+    odd: Annotated[str, AfterValidator(_never)] | None = None
 
 
 class Shown(WireAnswer):

@@ -38,6 +38,11 @@ async def test_another_request_has_another_digest(site: Site, sent: dict[str, ob
     assert await _attempt(site) != await _attempt(site, **sent)
 
 
+async def test_the_same_text_in_another_place_is_another_request(site: Site) -> None:
+    match = await _attempt(site, headers={"If-Match": "*"})
+    assert match != await _attempt(site, headers={"If-None-Match": "*"})
+
+
 async def test_the_digest_does_not_depend_on_who_asks_or_when(site: Site) -> None:
     assert await _attempt(site) == await _attempt(site, headers={"X-Request-ID": "r-9", "User-Agent": "other"})
 

@@ -73,6 +73,7 @@ ECHOES: list[tuple[str, str, dict[str, Any]]] = [
     ("POST", "/v1/things", {"json": {"text": "x", "data": {PHRASE: PHRASE + "\x00"}}}),
     ("POST", "/v1/things", {"json": {"text": "x", "at": PHRASE}}),
     ("POST", "/v1/things", {"json": {"text": "x", "count": PHRASE}}),
+    ("POST", "/v1/things", {"json": {"text": "x", "odd": PHRASE}}),
     ("POST", "/v1/things", {"json": [PHRASE]}),
     ("POST", "/v1/things", {"json": PHRASE}),
     ("POST", "/v1/things", {"content": f'{{"text": "{PHRASE}', "headers": {"Content-Type": "application/json"}}),
