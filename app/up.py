@@ -6,7 +6,8 @@ import os
 import secrets
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from http import HTTPStatus
 from pathlib import Path
@@ -15,7 +16,7 @@ from app.infra.crypto.master import MasterKeys
 from app.infra.db import migrations
 from app.infra.embedded.failures import EmbeddedError
 from app.infra.embedded.ports import is_free
-from app.infra.embedded.process import Program, StopRequest
+from app.infra.embedded.process import Child, Program, StopRequest
 from app.infra.embedded.secret_files import write_private
 from app.infra.embedded.stack import Ports, Server, Stack
 
@@ -54,34 +55,51 @@ def run(ask: Ask, say: Callable[[str], None], greet: Callable[[Mapping[str, str]
     began = time.monotonic()
     stack = Stack(ask.data, ports=_ports(ask.given), external=external_servers(ask.given))
     try:
-        if not is_free(ask.port):
-            # Whatever listens there would answer in the API's place.
-            raise EmbeddedError(f"port {ask.port} is taken: set another by CAIRN_PORT, or stop what listens there")
+        _require_free(ask.port)
         stack.start()
         environment = child_environment(stack, ask)
-        note_environment(stack, environment)
-        migrations.upgrade(environment["CAIRN_DATABASE_OWNER_URL"], environment["CAIRN_KEYS_URL"])
-        supervisor = stack.supervisor
-        supervisor.spawn(_program("worker", stack, environment))
-        api = supervisor.spawn(_program("serve", stack, environment))
-        supervisor.await_ready(api, lambda: _answers(ask.port) or stop(), READY_WITHIN_S)
-        if not stop():
-            say(greet(environment))
-            took_s = time.monotonic() - began
-            say(f"Ready after {took_s:.1f} s. Data and logs are in {stack.data}. Ctrl-C stops everything.")
-        fallen = supervisor.watch(stop)
+        with _noted(stack, environment):
+            fallen = _serve(stack, ask, environment, stop, lambda: _greet(say, greet(environment), stack, began))
     except EmbeddedError as error:
         say(f"cairn up: {error}")
         return 1
     finally:
-        (stack.data / RUNNING_FILE).unlink(missing_ok=True)
-        lingering = stack.stop()
-        for child in lingering:
+        for child in stack.stop():
             say(f"cairn up: {child.program.name} (pid {child.pid}) hasn't ended yet; it is left to end by itself")
     if fallen is not None:
         say(f"cairn up: {fallen.program.name} ended with status {fallen.process.returncode}; everything was stopped")
         return 1
     return 0
+
+
+def _serve(
+    stack: Stack,
+    ask: Ask,
+    environment: Mapping[str, str],
+    stop: StopRequest,
+    ready: Callable[[], None],
+) -> Child | None:
+    """Migrate, start the worker and the API, and stay. Returns the process that ended by itself, None after a stop."""
+    migrations.upgrade(environment["CAIRN_DATABASE_OWNER_URL"], environment["CAIRN_KEYS_URL"])
+    supervisor = stack.supervisor
+    supervisor.spawn(_program("worker", stack, environment))
+    api = supervisor.spawn(_program("serve", stack, environment))
+    supervisor.await_ready(api, lambda: _answers(ask.port) or stop(), READY_WITHIN_S)
+    if not stop():
+        ready()
+    return supervisor.watch(stop)
+
+
+def _greet(say: Callable[[str], None], greeting: str, stack: Stack, began: float) -> None:
+    say(greeting)
+    took_s = time.monotonic() - began
+    say(f"Ready after {took_s:.1f} s. Data and logs are in {stack.data}. Ctrl-C stops everything.")
+
+
+def _require_free(port: int) -> None:
+    """Raise an EmbeddedError where something listens on the port: it would answer in the API's place."""
+    if not is_free(port):
+        raise EmbeddedError(f"port {port} is taken: set another by CAIRN_PORT, or stop what listens there")
 
 
 def child_environment(stack: Stack, ask: Ask) -> dict[str, str]:
@@ -111,12 +129,15 @@ def child_environment(stack: Stack, ask: Ask) -> dict[str, str]:
     return environment
 
 
-def note_environment(stack: Stack, environment: Mapping[str, str]) -> None:
-    """Write down what the processes run with, for the other commands on this machine (mode 0600, gone after the
-    stop).
-    """
+@contextmanager
+def _noted(stack: Stack, environment: Mapping[str, str]) -> Iterator[None]:
+    """Write down what the processes run with, for the other commands here (mode 0600, gone after the stop)."""
     noted = {name: value for name, value in environment.items() if name.startswith("CAIRN_")}
     write_private(stack.data / RUNNING_FILE, json.dumps(noted))
+    try:
+        yield
+    finally:
+        (stack.data / RUNNING_FILE).unlink(missing_ok=True)
 
 
 def _ports(given: Mapping[str, str]) -> Ports:
