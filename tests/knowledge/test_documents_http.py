@@ -210,6 +210,16 @@ async def test_a_repeated_post_has_one_effect(alice: httpx.AsyncClient) -> None:
     assert len((await alice.get(DOCUMENTS)).json()["items"]) == 1
 
 
+async def test_a_kept_answer_is_forgotten_with_its_document(alice: httpx.AsyncClient) -> None:
+    headers = {"Idempotency-Key": "once"}
+    first = await alice.post(DOCUMENTS, json=LEASE, headers=headers)
+    gone = {"Idempotency-Key": "gone", "If-Match": "*"}
+    for _ in range(2):
+        assert (await alice.delete(first.headers["location"], headers=gone)).status_code == 204
+    again = await alice.post(DOCUMENTS, json=LEASE, headers=headers)
+    assert again.json()["id"] != first.json()["id"]
+
+
 @pytest.mark.parametrize(
     ("changes", "field"),
     [
