@@ -1,6 +1,7 @@
 """Messages in the index: by their words when they are stored, by their meaning when the worker has time."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 from uuid import UUID
 
@@ -42,10 +43,40 @@ ROLES: Final[Mapping[Role, IndexedRole]] = {
 Vector = NDArray[np.float32]
 
 
-def items(box: Box, session_id: UUID, drafts: Sequence[Draft], sealed: Sequence[SealedMessage]) -> list[Item]:
-    """Return what is indexed of messages that are being stored: those that say something."""
-    pairs = zip(drafts, sealed, strict=True)
-    return [_item(box, session_id, draft, message) for draft, message in pairs if (draft.body.content or "").strip()]
+@dataclass(frozen=True, slots=True)
+class Words:
+    """What the index knows of a message before it has a vector: nothing that can be read without the user's keys."""
+
+    terms: NDArray[np.uint64]
+    language: int
+    speaker: int
+
+
+def words_of(box: Box, draft: Draft) -> Words | None:
+    """Return what is indexed of a message, None where it says nothing."""
+    text = draft.body.content or ""
+    if not text.strip():
+        return None
+    name = speaker(draft.body.name or "")
+    return Words(box.term_ids(terms(text)), language_code(text), box.term(name) if name else 0)
+
+
+def items(session_id: UUID, words: Sequence[Words | None], sealed: Sequence[SealedMessage]) -> list[Item]:
+    """Return the items of messages that are being stored."""
+    return [
+        Item(
+            id=message.id,
+            group=session_id,
+            ordinal=message.seq,
+            time_ms=int(message.created_at.timestamp() * 1000),
+            terms=said.terms,
+            role=ROLES[message.role],
+            language=said.language,
+            speaker=said.speaker,
+        )
+        for said, message in zip(words, sealed, strict=True)
+        if said is not None
+    ]
 
 
 def pieces(message: Message) -> list[str]:
@@ -115,18 +146,3 @@ class IndexMessages:
                 vectors[message_id] = mean / max(float(np.linalg.norm(mean)), 1e-9)
             start += len(one)
         return vectors
-
-
-def _item(box: Box, session_id: UUID, draft: Draft, message: SealedMessage) -> Item:
-    text = draft.body.content or ""
-    name = speaker(draft.body.name or "")
-    return Item(
-        id=message.id,
-        group=session_id,
-        ordinal=message.seq,
-        time_ms=int(message.created_at.timestamp() * 1000),
-        terms=box.term_ids(terms(text)),
-        role=ROLES[message.role],
-        language=language_code(text),
-        speaker=box.term(name) if name else 0,
-    )

@@ -9,6 +9,8 @@ from uuid import UUID
 
 from app.infra.summarisers.port import Summary
 
+# However many messages its units have, a window has no more than this.
+MAX_WINDOW_MESSAGES = 400
 # A call and its result may stand apart (other messages come in between), but not further than this.
 MAX_SPAN = 64
 
@@ -236,13 +238,22 @@ def split(messages: Sequence[Message], window_size: int) -> tuple[Sequence[Messa
     A call whose result is still to come holds the window open from there on, for MAX_SPAN messages at most.
     """
     grouped = units(messages)
-    border = 0
-    for unit in grouped[: max(0, len(grouped) - window_size)]:
-        end = border + len(unit)
-        if any(_is_open(messages, place) for place in range(border, end) if len(messages) - place <= MAX_SPAN):
+    border, spare = 0, len(grouped) - window_size
+    for unit in grouped[:-1]:
+        left = len(messages) - border
+        if left <= MAX_WINDOW_MESSAGES and (spare <= 0 or _waits(messages, border, len(unit))):
             break
-        border = end
+        border += len(unit)
+        spare -= 1
+    # A last unit that is larger than a window is the one that is cut.
+    border = max(border, len(messages) - MAX_WINDOW_MESSAGES)
     return messages[:border], messages[border:]
+
+
+def _waits(messages: Sequence[Message], start: int, length: int) -> bool:
+    """Say whether a call in the unit is near enough to the end for its result to come."""
+    near = max(start, len(messages) - MAX_SPAN)
+    return any(_is_open(messages, place) for place in range(near, start + length))
 
 
 def call_ids(message: Message) -> list[str]:
@@ -265,5 +276,7 @@ def _call_of(messages: Sequence[Message], place: int, calls: Mapping[str, int]) 
 
 def _is_open(messages: Sequence[Message], place: int) -> bool:
     waiting = set(call_ids(messages[place]))
+    if not waiting:
+        return False
     answered = {message.body.tool_call_id for message in messages[place + 1 :] if message.role is Role.TOOL}
-    return bool(waiting - answered)
+    return not waiting <= answered

@@ -82,8 +82,9 @@ class SessionPatch(Request):
     """What to change; what isn't named stays. A title of null is none."""
 
     title: Title | None = None
-    ttl_seconds: Ttl = MIN_TTL_S
-    window: Window = 1
+    # Never null and without a default: the factories stand for "not named" and show nowhere.
+    ttl_seconds: Ttl = Field(default_factory=int)
+    window: Window = Field(default_factory=int)
     metadata: JsonObject = Field(default_factory=dict)
 
     @model_validator(mode="after")
@@ -154,6 +155,8 @@ class SessionAnswer(SessionItem):
 
     summary: str
     constraints: list[str]
+    # How many of the oldest had to go: a hundred are kept.
+    constraints_omitted: int
 
 
 class SessionPageAnswer(Answer):
@@ -301,6 +304,7 @@ def session_answer(view: View) -> SessionAnswer:
         **_session_fields(view.session),
         summary=text_of(view.summary),
         constraints=list(view.summary.constraints),
+        constraints_omitted=view.summary.omitted,
     )
 
 

@@ -15,10 +15,11 @@ from app.core.ids import uuid7
 from app.core.jobs import Job
 from app.core.scope import Scope
 from app.core.versions import Precondition, expected
+from app.infra.crypto.box import Box
 from app.infra.db.transaction import Database, Transaction
 from app.infra.segments.store import SegmentStore
 from app.sessions import store
-from app.sessions.indexing import INDEX_JOB, items
+from app.sessions.indexing import INDEX_JOB, Words, items, words_of
 from app.sessions.model import (
     Appended,
     Changes,
@@ -37,7 +38,7 @@ from app.sessions.view import Views
 from app.sessions.window import Window
 
 OPEN_TRIES: Final = 3
-# Reading this much text for constraints takes a millisecond: more is done beside the event loop.
+# Reading this much text takes a millisecond or two: more is read beside the event loop.
 INLINE_CHARS: Final = 5_000
 
 log = structlog.get_logger("cairn.sessions")
@@ -77,14 +78,16 @@ class Sessions:
         ttl_s = opening.ttl_s or self._defaults.ttl_s
         async with self._db.write(scope, attempt) as tx:
             for _ in range(OPEN_TRIES):
-                entry = AuditEntry("create", "session", session_id)
-                made = await store.insert_session(tx, session_id, opening, window_size, ttl_s, entry)
-                session = made or await store.find_by_external_id(tx, opening.external_id or "")
+                session = await self._found(tx, opening)
                 if session is not None:
                     break
-            else:  # made and deleted again and again between the two statements
+                entry = AuditEntry("create", "session", session_id)
+                session = await store.insert_session(tx, session_id, opening, window_size, ttl_s, entry)
+                if session is not None:
+                    break
+            else:  # made by others and deleted again, again and again between the two statements
                 raise AppError("in_progress", headers={"Retry-After": "1"})
-            opened = Opened(await self._views.view_in(tx, session), is_new=made is not None)
+            opened = Opened(await self._views.view_in(tx, session), is_new=session.id == session_id)
             await tx.answer(opened, session.id)
         return opened
 
@@ -146,18 +149,19 @@ class Sessions:
 
         Raises `not_found`. Nothing that fails after the commit fails the append.
         """
-        constraints = await self._constraints(drafts)
-        async with self._turns.taken(session_id), self._db.write(scope, attempt) as tx:
+        async with self._turns.taken(scope, session_id), self._db.write(scope, attempt) as tx:
+            # Before the session's row is locked: what can be done without the numbers is done by then.
+            read = await _read(tx.box, drafts)
             entry = AuditEntry("append", "session", session_id)
             reserved = await store.reserve(tx, session_id, len(drafts), entry)
             if reserved is None:
                 raise AppError("not_found")
             sealed = [
-                store.seal_message(tx.box, draft, found, reserved.first + place, reserved.at)
-                for place, (draft, found) in enumerate(zip(drafts, constraints, strict=True))
+                store.seal_message(tx.box, draft, constraints, reserved.first + place, reserved.at)
+                for place, (draft, (constraints, _)) in enumerate(zip(drafts, read, strict=True))
             ]
             await store.insert_messages(tx, session_id, sealed, entry)
-            await self._segments.add(tx, items(tx.box, session_id, drafts, sealed), entry)
+            await self._segments.add(tx, items(session_id, [words for _, words in read], sealed), entry)
             tx.enqueue(Job(INDEX_JOB, once="index"))
             appended = Appended(session_id, sealed)
             await tx.answer(appended)
@@ -207,10 +211,13 @@ class Sessions:
             await tx.answer(None)
         await self._window.drop(scope, session_id)
 
-    async def _constraints(self, drafts: Sequence[Draft]) -> list[Sequence[str]]:
-        if sum(len(draft.body.content or "") for draft in drafts) <= INLINE_CHARS:
-            return [stated(draft) for draft in drafts]
-        return await asyncio.to_thread(lambda: [stated(draft) for draft in drafts])
+    async def _found(self, tx: Transaction, opening: Opening) -> Session | None:
+        if opening.external_id is None:
+            return None
+        session = await store.find_by_external_id(tx, opening.external_id)
+        if session is not None:
+            tx.saw(AuditEntry("read", "session", session.id))
+        return session
 
     async def _fold(self, scope: Scope, session_id: UUID) -> None:
         try:
@@ -230,3 +237,17 @@ class Sessions:
         if session is None:
             raise AppError("not_found")
         return expected(precondition, session.version) or session.version
+
+
+_Read = tuple[Sequence[str], Words | None]
+
+
+async def _read(box: Box, drafts: Sequence[Draft]) -> list[_Read]:
+    """Return what each message binds to, and its words for the index."""
+
+    def read() -> list[_Read]:
+        return [(stated(draft), words_of(box, draft)) for draft in drafts]
+
+    if sum(len(draft.body.content or "") for draft in drafts) <= INLINE_CHARS:
+        return read()
+    return await asyncio.to_thread(read)

@@ -7,7 +7,7 @@ from uuid import UUID
 from app.core.ids import show
 from app.core.memory import Candidate, Question, Tier
 from app.core.scope import Scope
-from app.sessions.model import Hit, Message, Recall, Role, View, units
+from app.sessions.model import Hit, Message, Recall, View, units
 from app.sessions.recall import Recalls
 from app.sessions.view import Views
 
@@ -40,7 +40,7 @@ class SessionSource:
             found += _summary(view)
         shown: Sequence[Sequence[Message]] = ()
         if view is not None and MESSAGES in question.include:
-            shown = units(view.window)[-LAST_MESSAGES:]
+            shown = [unit for unit in units(view.window) if _unit_text(unit)][-LAST_MESSAGES:]
             found += [_unit(unit, order) for order, unit in enumerate(shown)]
         if RECALL in question.include:
             in_prompt = {message.id for unit in shown for message in unit}
@@ -99,7 +99,7 @@ def _unit(unit: Sequence[Message], order: int) -> Candidate:
         kind=MESSAGES,
         id=show("msg", last.id),
         version=MESSAGE_VERSION,
-        text="\n".join(_line(message, named=len(unit) > 1) for message in unit),
+        text=_unit_text(unit),
         tier=Tier.SESSION,
         origin="said",
         created_at=last.created_at,
@@ -130,11 +130,17 @@ def _labels(message: Message) -> dict[str, str]:
     return {"role": message.role.value} | ({"name": name} if name else {})
 
 
-def _line(message: Message, *, named: bool) -> str:
+def _unit_text(unit: Sequence[Message]) -> str:
+    lines = [(message.role.value, _line(message)) for message in unit]
+    if len(lines) == 1:
+        return lines[0][1]
+    return "\n".join(f"{role}: {line}" for role, line in lines)
+
+
+def _line(message: Message) -> str:
     """Return what a message says; of a call, what is called."""
     called = ", ".join(_called(call) for call in message.body.tool_calls)
-    text = " ".join(part for part in (message.text, f"[calls {called}]" if called else "") if part)
-    return f"{message.role.value}: {text}" if named or message.role is Role.TOOL else text
+    return " ".join(part for part in (message.text.strip(), f"[calls {called}]" if called else "") if part)
 
 
 def _called(call: object) -> str:

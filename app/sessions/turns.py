@@ -12,6 +12,7 @@ from uuid import UUID
 from weakref import WeakValueDictionary
 
 from app.core.errors import AppError
+from app.core.scope import Scope
 
 LONGEST_WAIT_S: Final = 15.0
 
@@ -21,12 +22,12 @@ class Turns:
 
     def __init__(self) -> None:
         """Begin with nobody waiting."""
-        self._locks: WeakValueDictionary[UUID, asyncio.Lock] = WeakValueDictionary()
+        self._locks: WeakValueDictionary[tuple[UUID, UUID], asyncio.Lock] = WeakValueDictionary()
 
     @asynccontextmanager
-    async def taken(self, session_id: UUID) -> AsyncIterator[None]:
+    async def taken(self, scope: Scope, session_id: UUID) -> AsyncIterator[None]:
         """Wait for the turn and hold it. Raises `overloaded` where it doesn't come within LONGEST_WAIT_S."""
-        lock = self._locks.setdefault(session_id, asyncio.Lock())
+        lock = self._locks.setdefault((scope.usr, session_id), asyncio.Lock())
         try:
             async with asyncio.timeout(LONGEST_WAIT_S):
                 await lock.acquire()

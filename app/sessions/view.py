@@ -11,7 +11,7 @@ from app.infra.crypto.box import Box
 from app.infra.db.transaction import Database, Transaction
 from app.infra.summarisers.port import Summariser, Summary
 from app.sessions import store
-from app.sessions.model import Reserved, SealedMessage, Session, View, split
+from app.sessions.model import MAX_WINDOW_MESSAGES, Reserved, SealedMessage, Session, View, split
 from app.sessions.summary import fold, overlay
 from app.sessions.window import Window
 
@@ -67,7 +67,7 @@ class Views:
         for _ in range(MAX_FOLDS):
             async with self._db.read(scope) as tx:
                 session = await _find(tx, session_id)
-                limit = session.window_size + FOLD_PAGE
+                limit = MAX_WINDOW_MESSAGES + FOLD_PAGE
                 sealed = await store.messages_after(tx, session_id, session.summary_seq, limit)
                 box = tx.box
             messages = [store.open_message(box, session_id, message) for message in sealed]

@@ -88,6 +88,8 @@ class Window:
 
     async def rebuild(self, scope: Scope, session: Session, sealed: Sequence[SealedMessage]) -> None:
         """Put all messages after the summary, as one snapshot of Postgres shows them with the session."""
+        if session.last - session.summary_seq > MAX_KEPT:
+            return
         members = {seq: _HOLE.pack(seq) for seq in range(session.summary_seq + 1, session.next_seq)}
         members |= {message.seq: _packed(message) for message in sealed}
         await self._put(
@@ -128,7 +130,7 @@ class Window:
     ) -> None:
         epoch, border, last, ttl_s = state
         args: list[bytes | str | int] = [epoch, border, last, min(ttl_s, LONGEST_S), int(may_begin)]
-        for seq, member in list(members.items())[-MAX_KEPT:]:
+        for seq, member in members.items():
             args += [seq, member]
         try:
             await self._redis.run(_PUT, _names(scope, session_id), args)

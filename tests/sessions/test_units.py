@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.core.ids import uuid7
-from app.sessions.model import MAX_SPAN, Body, Message, Role, split, units
+from app.sessions.model import MAX_SPAN, MAX_WINDOW_MESSAGES, Body, Message, Role, split, units
 
 SESSION = UUID(int=1)
 
@@ -83,6 +83,20 @@ def test_a_call_that_is_never_answered_holds_the_window_for_a_while_only() -> No
     leaving, kept = split(make(text + "u"), 5)
     assert len(leaving) == MAX_SPAN + 1 - 5
     assert len(kept) == 5
+
+
+def test_pairs_that_overlap_for_ever_are_no_window_without_end() -> None:
+    text = "c0 " + " ".join(f"c{n % 8 + 1} r{n % 8}" if n % 9 < 8 else "u" for n in range(400))
+    leaving, kept = split(make(text), 3)
+    assert len(kept) <= MAX_WINDOW_MESSAGES
+    assert len(leaving) + len(kept) == len(text.split())
+
+
+def test_a_window_of_large_units_is_bounded() -> None:
+    text = "c12345 r1 r2 r3 r4 r5 " * 200
+    leaving, kept = split(make(text), 200)
+    assert len(kept) <= MAX_WINDOW_MESSAGES
+    assert len(leaving) % 6 == 0
 
 
 @given(st.lists(st.sampled_from(["u", "a", "c1", "r1", "c2", "r2", "c12", "c", "r"]), max_size=90), st.integers(1, 20))

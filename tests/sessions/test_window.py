@@ -11,6 +11,7 @@ from app.infra.redis.client import RedisStore
 from app.infra.redis.userdata import HotData
 from app.sessions.model import Body, Draft, Opening, Role, View
 from app.sessions.service import Sessions
+from app.sessions.window import Window
 from app.settings import Settings
 from app.wiring import Wiring, build
 from tests.conftest import MakeScope, eventually
@@ -36,12 +37,16 @@ async def test_the_window_is_read_from_redis_and_is_what_postgres_has(
     wiring: Wiring,
     scope: MakeScope,
     settings: Settings,
+    redis: RedisStore,
 ) -> None:
     alice, sessions = await scope(), the(wiring, Sessions)
     session = (await sessions.open(alice, Opening(window_size=4))).view.session
     for number in range(50):
         await sessions.append(alice, session.id, words(f"message {number}"))
     hot = await sessions.view(alice, session.id)
+    kept = await Window(redis).read(alice, hot.session)
+    assert kept is not None
+    assert [message.seq for message in kept][-4:] == [47, 48, 49, 50]
     async with without_redis(settings) as cold:
         assert await cold.view(alice, session.id) == hot
     assert texts(hot) == [f"message {number}" for number in range(46, 50)]
