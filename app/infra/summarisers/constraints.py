@@ -1,15 +1,18 @@
 """The user's constraints: found in messages, and folded into a list in which the newest wins."""
 
+import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
 
-from app.infra.summarisers.directives import Directive, binds, directives, spans
+from app.infra.summarisers.directives import Directive, directives, spans
 from app.infra.summarisers.kinds import Kind
 from app.infra.summarisers.reading import Sentence, own_sentences
 
 MAX_CONSTRAINT_CHARS: Final = 300
 _CUT: Final = "…"
+_LOOSE: Final = re.compile(r"([,;:] |[，；：])\s*[,;:，；：]\s*(?:(?:and|but) |并且|而且|但是?)?")
+_LOOSE_START: Final = re.compile(r"^(?:[\s,;:，；：、]|and\s|but\s|并且|而且|但是?)+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,19 +32,20 @@ class Fold:
 
 
 def constraints(text: str) -> list[str]:
-    """Return the sentences of a user's message that bind the reader, or take such a thing back, word for word and in order.
+    """Return the sentences of a user's message that bind the reader, or take such a thing back, in the user's words.
 
-    Pure and cheap (0.1 ms for 500 characters). Of a sentence beyond MAX_CONSTRAINT_CHARS the clauses that bind are returned,
-    and of a clause beyond it its beginning. Code, quotations, pasted texts, questions and what others said are passed over.
+    Pure and cheap (0.3 ms for 500 characters). Of a sentence beyond MAX_CONSTRAINT_CHARS the clauses that bind are
+    returned, and of a clause beyond it its beginning. Code, quotations, pasted texts, questions and what others said
+    are passed over.
     """
-    return [part for sentence in own_sentences(text) if binds(sentence) for part in _parts(sentence)]
+    return [part for sentence in own_sentences(text) for part in _parts(sentence)]
 
 
 def merge_constraints(old: Sequence[str], new: Sequence[str], bounds: Bounds | None = None) -> list[str]:
     """Return what is in force after `new`, as `constraints` found it, was said on top of `old`; both oldest first.
 
-    What contradicts, repeats or takes back something drops it; of a sentence that says several things the rest stays. Folding
-    in one by one or all at once makes no difference. At the bounds see `fold`.
+    What contradicts, repeats or takes back something drops it; of a sentence that says several things the rest stays.
+    Folding in one by one or all at once makes no difference. At the bounds see `fold`.
     """
     return list(fold(old, new, bounds).kept)
 
@@ -49,8 +53,8 @@ def merge_constraints(old: Sequence[str], new: Sequence[str], bounds: Bounds | N
 def fold(old: Sequence[str], new: Sequence[str], bounds: Bounds | None = None) -> Fold:
     """Merge as `merge_constraints` does, and count what had to go.
 
-    At the bounds the oldest go first: those that speak of the user ("I don't eat pork") before those that are put to the
-    reader ("never use tables"), and never the newest. Nothing goes uncounted.
+    At the bounds the oldest go first: those that speak of the user ("I don't eat pork") before those that are put to
+    the reader ("never use tables"), and never the newest. Nothing goes uncounted.
     """
     bounds = bounds or Bounds()
     entries = [_entry(text) for text in old]
@@ -67,7 +71,8 @@ class _Entry:
     """A constraint and what it asks for. Without directives (it came from elsewhere) it is kept as it is."""
 
     text: str
-    directives: tuple[Directive, ...] = field(default=())
+    bare: str  # without what makes no difference to what it says
+    directives: tuple[Directive, ...] = ()
 
     @property
     def is_weak(self) -> bool:
@@ -79,13 +84,14 @@ class _Entry:
 
 
 def _entry(text: str) -> _Entry:
-    return _Entry(text, tuple(found for sentence in own_sentences(text) for found in directives(sentence)))
+    bare = "".join(filter(str.isalnum, text.lower()))
+    return _Entry(text, bare, tuple(found for sentence in own_sentences(text) for found in directives(sentence)))
 
 
 def _parts(sentence: Sentence) -> list[str]:
-    if len(sentence.text) <= MAX_CONSTRAINT_CHARS:
-        return [sentence.text]
     clauses = spans(sentence)
+    if not clauses or len(sentence.text) <= MAX_CONSTRAINT_CHARS:
+        return [sentence.text] if clauses else []
     start, end = clauses[0][0], clauses[-1][1]
     if end - start <= MAX_CONSTRAINT_CHARS:
         return [sentence.text[start:end].strip()]
@@ -98,7 +104,7 @@ def _shortened(text: str) -> str:
 
 def _said(entries: Iterable[_Entry], new: _Entry) -> list[_Entry]:
     """Return the entries after something new was said, which comes last where it is still of use."""
-    before = [entry for entry in entries if _bare(entry.text) != _bare(new.text)]
+    before = [entry for entry in entries if entry.bare != new.bare]
     kinds = {directive.kind for directive in new.directives}
     if Kind.CANCEL_ALL in kinds:
         before = []
@@ -112,11 +118,6 @@ def _said(entries: Iterable[_Entry], new: _Entry) -> list[_Entry]:
     return [*kept, new]
 
 
-def _bare(text: str) -> str:
-    """Return the text without what makes no difference to what it says."""
-    return "".join(filter(str.isalnum, text.lower()))
-
-
 def _left_of(entry: _Entry, new: _Entry) -> _Entry | None:
     """Return what of an older entry stays in force: all of it, the clauses that nothing newer touches, or None."""
     over = [old for old in entry.directives if any(_supersedes(directive, old) for directive in new.directives)]
@@ -127,7 +128,7 @@ def _left_of(entry: _Entry, new: _Entry) -> _Entry | None:
     text = entry.text
     for directive in reversed(over):
         text = text[: directive.start] + text[directive.end :]
-    rest = _entry(text.strip(" ,;:，；：、 ").removeprefix("and ").removeprefix("but ").strip())
+    rest = _entry(_LOOSE_START.sub("", _LOOSE.sub(r"\1", text)).rstrip(" ,;:，；：、"))
     # Where the rest can't stand alone, all of it stays: too much is better than too little.
     return rest if len(rest.directives) == len(entry.directives) - len(over) else entry
 
@@ -135,7 +136,7 @@ def _left_of(entry: _Entry, new: _Entry) -> _Entry | None:
 def _supersedes(new: Directive, old: Directive) -> bool:
     """Whether the older directive is out of force once the newer one was said."""
     if old.lifts:
-        return _reverses(new.kind, old.kind) and new.topic.within(old.topic)
+        return (new.kind is old.kind or _reverses(new.kind, old.kind)) and new.topic.within(old.topic)
     if new.kind is old.kind:
         return new.topic.same(old.topic) or (new.kind is Kind.DO and new.topic.rivals(old.topic))
     if new.kind is Kind.ALLOW and old.kind is Kind.DO:
@@ -143,7 +144,7 @@ def _supersedes(new: Directive, old: Directive) -> bool:
     if not (new.kind is Kind.CANCEL or _reverses(new.kind, old.kind)):
         return False
     if new.kind is Kind.DO and new.topic.within(old.topic) and not new.topic.same(old.topic):
-        return False  # "always use e-mail" leaves "never e-mail clients" in force, as a ban of e-mail would end the wish for it
+        return False  # "always use e-mail" leaves "never e-mail clients" in force; the other way round it would not
     # Of "no emojis or tables", "tables are fine again" takes one: both sentences stay, the newer one after the older.
     return new.topic.within(old.topic) and (not old.topic.is_list or new.topic.same(old.topic))
 
@@ -156,14 +157,11 @@ def _narrows(lift: Directive, old: Directive) -> bool:
 
 
 def _reverses(new: Kind, old: Kind) -> bool:
-    return (new, old) in {
-        (Kind.DO, Kind.DONT),
-        (Kind.DONT, Kind.DO),
-        (Kind.ALLOW, Kind.DONT),
-        (Kind.RELEASE, Kind.DO),
-        (Kind.DONT, Kind.ALLOW),
-        (Kind.DO, Kind.RELEASE),
-    }
+    if old is Kind.DO:
+        return new is Kind.DONT or new is Kind.RELEASE
+    if old is Kind.DONT:
+        return new is Kind.DO or new is Kind.ALLOW
+    return new is (Kind.DONT if old is Kind.ALLOW else Kind.DO if old is Kind.RELEASE else None)
 
 
 def _make_room(entries: list[_Entry], bounds: Bounds) -> int:

@@ -1,4 +1,4 @@
-"""The summariser that needs no model: constraints by rules, the gist by weight. Pure, deterministic, Chinese and English."""
+"""The summariser that needs no model: constraints by rules, the gist by weight. Pure; Chinese and English."""
 
 import asyncio
 from collections.abc import Iterable
@@ -84,7 +84,7 @@ _WORDS: Final[dict[Language, dict[str, str]]] = {
 
 
 def render(summary: Summary, language: Language = "en") -> str:
-    """Return the summary as a prompt shows it: the constraints first, a line each and unchanged; "" for an empty one."""
+    """Return the summary as a prompt shows it: the constraints first, a line each, unchanged; "" for an empty one."""
     words = _WORDS[language]
     parts = []
     if summary.constraints:

@@ -1,15 +1,15 @@
 """The gist: the sentences that say most of what happened, each with its speaker before it, within a bound.
 
-A strict left fold over messages, so that it makes no difference which ones were folded in together. Each message brings its
-best sentences; while there are too many characters, the line that weighs least goes. Weight is what a line says (numbers,
-names, decisions, the user's own affairs) times how recent it is, so a session of any length keeps a few old facts.
+A strict left fold over messages, so that it makes no difference which ones were folded in together. Each message brings
+its best sentences; while there are too many characters, the line that weighs least goes. Weight is what a line says
+(numbers, names, decisions, the user's own affairs) times how recent it is: a long session keeps a few old facts.
 """
 
 import re
 from typing import Final
 
 from app.core.text.terms import terms
-from app.infra.summarisers.directives import binds
+from app.infra.summarisers.directives import spans
 from app.infra.summarisers.port import Role, Turn
 from app.infra.summarisers.reading import BLANK, Sentence, own_sentences
 
@@ -24,14 +24,17 @@ _NUMBER: Final = re.compile(r"\d|[一二两三四五六七八九十百千万]+(?
 _NAME: Final = re.compile(r"(?<=[a-z,;] )[A-Z][a-zA-Z]+|《[^》]+》|\"[^\"]+\"|“[^”]+”")
 _SELF: Final = re.compile(r"\b(?:i|i'm|i've|i'll|my|we|we're|our)\b|我|咱|本人", re.IGNORECASE)
 _DECISION: Final = re.compile(
-    r"\b(?:decided?|decide|will|plan(?:s|ned)?|agreed?|booked|chose|chosen|need(?:s|ed)?|deadline|because|prefer|must|should|result|"
-    r"fixed|found|works?|failed|moved|bought|signed|due|settled)\b|决定|计划|打算|需要|截止|确定|同意|选了|订了|因为|所以|结果|改成|解决|失败|搬|买了|签了",
+    r"\b(?:decided?|decide|will|plan(?:s|ned)?|agreed?|booked|chose|chosen|need(?:s|ed)?|deadline|because|prefer|"
+    r"must|should|result|"
+    r"fixed|found|works?|failed|moved|bought|signed|due|settled)\b|决定|计划|打算|需要|截止|确定|同意|选了|订了|"
+    r"因为|所以|结果|改成|解决|失败|搬|买了|签了",
     re.IGNORECASE,
 )
 _COURTESY: Final = re.compile(
-    r"(?:hi|hello|hey|thanks?|thank you|ok(?:ay)?|sure|great|good|nice|yes|no|bye|you're welcome|no problem|of course|certainly|"
-    r"glad|happy to|let me know|feel free|is there anything|anything else|how can i|i hope)\b|你好|您好|谢谢|好的|不客气|再见|没问题|当然|嗯|"
-    r"还有什么|有什么可以|希望.{0,6}帮助|随时",
+    r"(?:hi|hello|hey|thanks?|thank you|ok(?:ay)?|sure|great|good|nice|yes|no|bye|you're welcome|no problem|"
+    r"of course|certainly|"
+    r"glad|happy to|let me know|feel free|is there anything|anything else|how can i|i hope)\b|你好|您好|谢谢|好的|"
+    r"不客气|再见|没问题|当然|嗯|还有什么|有什么可以|希望.{0,6}帮助|随时",
     re.IGNORECASE,
 )
 _SPEAKER: Final = re.compile(r"(user|assistant): ")
@@ -65,7 +68,7 @@ def _best(turn: Turn) -> list[str]:
 
 
 def _tells(sentence: Sentence, role: Role) -> bool:
-    return sentence.plain.count(BLANK) * 2 < len(sentence.plain) and not (role == "user" and binds(sentence))
+    return sentence.plain.count(BLANK) * 2 < len(sentence.plain) and not (role == "user" and spans(sentence))
 
 
 def _line(sentence: Sentence) -> str:

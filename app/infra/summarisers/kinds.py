@@ -5,7 +5,7 @@ from enum import Enum, auto
 
 
 class Kind(Enum):
-    """What a clause does. The last five take back: ALLOW what was forbidden, RELEASE what was asked for, CANCEL either."""
+    """What a clause does. The last five take back: ALLOW a ban, RELEASE a wish, CANCEL either."""
 
     DO = auto()
     DONT = auto()
@@ -17,8 +17,8 @@ class Kind(Enum):
 
 
 class Place(Enum):
-    """What stands before a clause in its sentence: nothing that matters, an occasion that comes again ("whenever I ask"),
-    a statement, or a statement and a conjunction.
+    """What stands before a clause in its sentence: nothing that matters, an occasion that comes again ("whenever I
+    ask"), a statement, or a statement and a conjunction.
     """
 
     FREE = auto()
@@ -46,6 +46,6 @@ CANCEL_LAST = Reading(Kind.CANCEL_LAST)
 CANCEL_ALL = Reading(Kind.CANCEL_ALL)
 
 
-def words(text: str) -> frozenset[str]:
+def word_set(text: str) -> frozenset[str]:
     """Return the words of a list that is written as a text."""
     return frozenset(text.split())

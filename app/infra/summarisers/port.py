@@ -16,9 +16,11 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What is kept. `constraints` are sentences of the user's, word for word, the newest last; where two are at odds the
-    newer one holds. `gist` has a line a sentence, each with its speaker before it. `omitted` counts the constraints that had
-    to go because there were too many (constraints.Bounds).
+    """What is kept.
+
+    `constraints` are the user's sentences, in their words, the newest last; where two are at odds the newer one holds.
+    `gist` has a line a sentence, each with its speaker before it. `omitted` counts the constraints that had to go
+    because there were too many (constraints.Bounds).
     """
 
     constraints: tuple[str, ...] = ()

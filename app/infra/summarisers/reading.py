@@ -13,7 +13,7 @@ _MARKS: Final = re.compile(r"[`~>\"'“‘’«「『《]|http")
 _CODE: Final = re.compile(
     r"```[\s\S]*?(?:```|\Z)|~~~[\s\S]*?(?:~~~|\Z)|`[^`\n]+`|https?://[^\s，。；）】」\"]+|(?m:^[ \t]*>.*$)",
 )
-# A single quote opens only where no word ends and closes only where none begins, so that "don't" and "users'" are words.
+# A single quote opens where no word ends and closes where none begins, so that "don't" and "users'" are words.
 _QUOTED: Final = re.compile(
     r"\"[^\"\n]{1,300}\"|“[^”\n]{1,300}”|‘[^’\n]{1,300}’|«[^»\n]{1,300}»|「[^」\n]{1,300}」|『[^』\n]{1,300}』"
     r"|《[^》\n]{1,100}》|(?<![\w'])'[^'\n]{2,300}'(?![\w'])",
@@ -52,6 +52,7 @@ _PAIRS: Final = (
     "換换確确幫帮郵邮誰谁幾几約约錄录醫医師师學学誤误擔担難难緊紧張张氣气關关係系沒没註注釋释譯译結结論论斷断"
 )
 _SAME: Final = dict(zip(map(ord, _PAIRS[::2]), _PAIRS[1::2], strict=True))
+_OTHERWISE: Final = re.compile(f"[{_PAIRS[::2]}]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,10 +72,10 @@ def own_sentences(text: str) -> list[Sentence]:
     for start, end in sentences(plain):
         bullet = _BULLET.match(plain, start, end)
         first = bullet.end() if bullet else start
-        piece = plain[first:end]
-        body = piece.strip()
+        while first < end and plain[first].isspace():
+            first += 1
+        body = plain[first:end].rstrip()
         if body.strip(BLANK):
-            first += len(piece) - len(piece.lstrip())
             found.append(Sentence(text[first : first + len(body)], body, bool(_QUESTION.search(body))))
     return found
 
@@ -89,11 +90,12 @@ def _plain(text: str) -> str:
             end = _end_of_paste(plain, match.end())
             plain = plain[: match.end()] + BLANK * (end - match.end()) + plain[end:]
     lower = plain.lower()
-    return (lower if len(lower) == len(plain) else plain).translate(_SAME)
+    plain = lower if len(lower) == len(plain) else plain
+    return plain.translate(_SAME) if _OTHERWISE.search(plain) else plain
 
 
 def _end_of_paste(plain: str, start: int) -> int:
-    """On the line of the colon: that line. Below it: a letter, or all but the last paragraph, the author's own again."""
+    """On the line of the colon: that line. Below it: a letter, or all but the last paragraph, which is the author's."""
     line = plain.find("\n", start)
     line = line if line >= 0 else len(plain)
     if plain[start:line].strip():

@@ -41,8 +41,8 @@ _HAN: Final = re.compile(r"[\u4e00-\u9fff]")
 _WORD: Final = re.compile(r"[a-z][a-z']*|[^a-z]+")
 _NO_LONGER: Final = re.compile(r"\b(?:no|any) longer\b(?! than)")
 _AT_MOST: Final = re.compile(
-    r"\b(?:no more than|not more than|at most|less than|fewer than|shorter than|no longer than|under|below|within|up to|"
-    r"max(?:imum)?(?: of)?|(?:don't|do not|never|not) (?:exceed|go over|go above|use more than|write more than)|"
+    r"\b(?:no more than|not more than|at most|less than|fewer than|shorter than|no longer than|under|below|within|"
+    r"up to|max(?:imum)?(?: of)?|(?:don't|do not|never|not) (?:exceed|go over|go above|use more than|write more than)|"
     r"(?:must|should|can|may) (?:not|never) (?:exceed|be (?:longer|more) than))\b",
 )
 _AT_MOST_ZH: Final = re.compile(r"(?:不要|不得|不能|别|不可)?(?:超过|多于|超出)|不超过|最多|至多|以内|之内|以下")
@@ -101,7 +101,7 @@ def _take_latin(text: str, values: set[Value], named: set[str]) -> str:
     kept: list[str] = []
     place = 0
     while place < len(parts):
-        pair = parts[place] + " " + parts[place + 2] if parts[place + 1 : place + 2] == [" "] and place + 2 < len(parts) else ""
+        pair = "".join(parts[place : place + 3])
         name, step = (pair, 3) if pair in _VALUE_OF or pair in _THING_OF else (parts[place], 1)
         if name in _VALUE_OF:
             values.add(_VALUE_OF[name])
