@@ -9,6 +9,8 @@ from datetime import timedelta
 from fastapi import APIRouter
 from sqlalchemy import MetaData
 
+from app.access import routes as access_routes
+from app.access.service import Access
 from app.context import routes as context_routes
 from app.context import tables as context_tables
 from app.context.service import Contexts
@@ -124,6 +126,7 @@ def routers() -> list[APIRouter]:
         knowledge_routes.router,
         context_routes.router,
         erasure_routes.router,
+        access_routes.router,
     ]
 
 
@@ -141,7 +144,7 @@ async def build(settings: Settings) -> AsyncIterator[Wiring]:
             HotData(base.redis),
         ]
         directory = Directory(base.vault, base.db)
-        features.append(_erasure(base, directory, data))
+        features += [_erasure(base, directory, data), _access(base, log)]
         writer = asyncio.create_task(log.run())
         stack.push_async_callback(_finish, log, writer)
         # The model is loaded beside the first requests: those that need it wait for it, the others don't.
@@ -265,3 +268,8 @@ def _context(base: Base, sources: Sequence[Source]) -> Parts:
 def _erasure(base: Base, directory: Directory, data: Sequence[UserData]) -> Parts:
     erasures = Erasures(base.db, base.vault, directory, data, timedelta(seconds=base.settings.auth_max_life_s))
     return Parts(provided={Erasures: erasures}, handlers=[EraseHandler(erasures), SweepHandler(erasures)])
+
+
+def _access(base: Base, log: AuditWriter) -> Parts:
+    token_life = timedelta(seconds=base.settings.auth_max_life_s)
+    return Parts(provided={Access: Access(base.db, base.vault, log, token_life)})

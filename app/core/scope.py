@@ -35,3 +35,21 @@ class Scope:
     actor: Actor = Actor.USER
     request_id: str = ""
     address: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Operator:
+    """Somebody whose token bears an `admin:` scope: they act on the users of their own tenant.
+
+    `issuer` is the issuer of their token: users are looked up as it names them.
+    """
+
+    issuer: str
+    tenant: str
+    agent: str | None
+    request_id: str = ""
+    address: str = ""
+
+    def upon(self, usr: UUID) -> Scope:
+        """Return the scope of what the operator does to a user of the tenant; row-level security keeps others out."""
+        return Scope(self.tenant, usr, self.agent, Actor.OPERATOR, self.request_id, self.address)

@@ -46,7 +46,7 @@ class Allow:
             usr=usr,
             agent=claims.agent,
             request_id=request_id(),
-            address=_address_class(request),
+            address=address_class(request),
         )
         request.state.scope = scope
         return scope
@@ -114,7 +114,7 @@ def _bearer(connection: HTTPConnection) -> str:
     return token.strip()
 
 
-def _address_class(request: Request) -> str:
+def address_class(request: Request) -> str:
     """Return what kind of address the caller has; the address itself is personal data and goes nowhere."""
     if request.client is None:
         return "unknown"

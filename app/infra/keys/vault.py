@@ -43,6 +43,11 @@ class Vault:
         """Return what the store knows of the subject."""
         return await self._store.find(self._tag(subject))
 
+    async def reference(self, subject: Subject) -> UUID | None:
+        """Return the reference that stands for a subject now, None where there is none."""
+        entry, _ = await self.find(subject)
+        return entry.usr if entry else None
+
     async def create(self, subject: Subject) -> Entry:
         """Make a reference and its keys for the subject; of several callers at once one wins, and all get the
         winner's.

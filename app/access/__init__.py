@@ -1,0 +1,1 @@
+"""Access: what operators do about the tokens of their tenant's users."""
