@@ -1,8 +1,11 @@
 """How a session is read: from the hot copy where that shows what Postgres has, else from the record."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 from uuid import UUID
+
+from cachetools import TTLCache
 
 from app.core.audit import AuditEntry
 from app.core.errors import AppError
@@ -11,7 +14,7 @@ from app.infra.crypto.box import Box
 from app.infra.db.transaction import Database, Transaction
 from app.infra.summarisers.port import Summariser, Summary
 from app.sessions import store
-from app.sessions.model import MAX_WINDOW_MESSAGES, Reserved, SealedMessage, Session, View, split
+from app.sessions.model import MAX_WINDOW_MESSAGES, Message, Reserved, SealedMessage, Session, View, split
 from app.sessions.summary import fold, overlay
 from app.sessions.window import Window
 
@@ -21,6 +24,18 @@ FOLD_PAGE: Final = 500
 MAX_FOLDS: Final = 1_000
 # A reader that would have to look at more than this brings the summary up to date first.
 MAX_UNCOVERED: Final = 1_000
+# What readers have made of messages that left is remembered for so long: the next one goes on from there.
+AHEAD_S: Final = 60
+AHEAD_SESSIONS: Final = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class _Ahead:
+    """A summary that this process has made and that isn't kept yet: what it covers, in which epoch of the session."""
+
+    content_version: int
+    seq: int
+    summary: Summary
 
 
 class Views:
@@ -31,6 +46,7 @@ class Views:
         self._db = db
         self._window = window
         self._summariser = summariser
+        self._ahead: TTLCache[tuple[UUID, UUID], _Ahead] = TTLCache(AHEAD_SESSIONS, AHEAD_S)
 
     async def view(self, scope: Scope, session_id: UUID) -> View:
         """Return the session as it is now. Raises `not_found`."""
@@ -74,7 +90,7 @@ class Views:
             leaving, _kept = split(messages, session.window_size)
             if not leaving:
                 return
-            summary = await fold(self._summariser, session.summary, leaving)
+            summary = await self._summarised(scope.usr, session, leaving)
             async with self._db.write(scope) as tx:
                 entry = AuditEntry("summarise", "session", session_id)
                 is_mine = await store.swap_summary(tx, session, summary, leaving[-1].seq, entry)
@@ -96,10 +112,25 @@ class Views:
     async def _made(self, box: Box, session: Session, sealed: Sequence[SealedMessage]) -> View:
         messages = [store.open_message(box, session.id, message) for message in sealed]
         leaving, window = split(messages, session.window_size)
-        summary = session.summary
-        if leaving:
-            summary = await fold(self._summariser, summary, leaving)
+        summary = await self._summarised(box.usr, session, leaving)
         return View(session, overlay(summary, window), window)
+
+    async def _summarised(self, usr: UUID, session: Session, leaving: Sequence[Message]) -> Summary:
+        """Return the summary of what the kept one covers and of what is leaving.
+
+        Folding in part by part or all at once comes to the same, so that any summary made on the way will do to begin.
+        """
+        if not leaving:
+            return session.summary
+        covered = leaving[-1].seq
+        ahead = self._ahead.get((usr, session.id))
+        summary, after = session.summary, session.summary_seq
+        if ahead and ahead.content_version == session.content_version and after < ahead.seq <= covered:
+            summary, after = ahead.summary, ahead.seq
+        left = [message for message in leaving if message.seq > after]
+        summary = await fold(self._summariser, summary, left)
+        self._ahead[usr, session.id] = _Ahead(session.content_version, covered, summary)
+        return summary
 
 
 async def _find(tx: Transaction, session_id: UUID) -> Session:
