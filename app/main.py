@@ -103,6 +103,7 @@ def _lifespan(settings: Settings) -> Lifespan:
             app.state.access_log = wired.access_log
             app.state.pings = wired.pings
             app.state.tokens = Tokens(_keys(settings, client), _policy(settings))
+            await wired.erasures.apply_register()
             readiness.become(State.READY)
             with drains_first(readiness, settings.drain_s):
                 yield

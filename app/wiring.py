@@ -108,6 +108,7 @@ class Wiring:
     db: Database
     vault: Vault
     directory: Directory
+    erasures: Erasures
     access_log: AuditWriter
     pings: Mapping[str, Callable[[], Awaitable[object]]]
 
@@ -144,7 +145,8 @@ async def build(settings: Settings) -> AsyncIterator[Wiring]:
             HotData(base.redis),
         ]
         directory = Directory(base.vault, base.db)
-        features += [_erasure(base, directory, data), _access(base, log)]
+        erasures = Erasures(base.db, base.vault, directory, data, timedelta(seconds=settings.auth_max_life_s))
+        features += [_erasure(erasures), _access(base, log)]
         writer = asyncio.create_task(log.run())
         stack.push_async_callback(_finish, log, writer)
         # The model is loaded beside the first requests: those that need it wait for it, the others don't.
@@ -156,6 +158,7 @@ async def build(settings: Settings) -> AsyncIterator[Wiring]:
             db=base.db,
             vault=base.vault,
             directory=directory,
+            erasures=erasures,
             access_log=log,
             pings={
                 "postgres": base.db.ping,
@@ -265,8 +268,7 @@ def _context(base: Base, sources: Sequence[Source]) -> Parts:
     return Parts(provided={Contexts: contexts}, data=[OwnedRows(base.db, "memory_log", (context_tables.memory_log,))])
 
 
-def _erasure(base: Base, directory: Directory, data: Sequence[UserData]) -> Parts:
-    erasures = Erasures(base.db, base.vault, directory, data, timedelta(seconds=base.settings.auth_max_life_s))
+def _erasure(erasures: Erasures) -> Parts:
     return Parts(provided={Erasures: erasures}, handlers=[EraseHandler(erasures), SweepHandler(erasures)])
 
 

@@ -17,4 +17,5 @@ async def work(settings: Settings) -> None:
         loop.add_signal_handler(number, stop.set)
     await migrations.require_supported(settings.database_url.get_secret_value())
     async with wiring.build(settings) as wired:
+        await wired.erasures.apply_register()
         await Runner(make_queue(settings.queue_url.get_secret_value()), wired.handlers).run(stop)

@@ -14,7 +14,7 @@ from app.core.identity import Directory
 from app.core.ids import uuid7
 from app.core.jobs import ERASURE_PRIORITY, Job
 from app.core.memory import UserData
-from app.core.scope import Scope
+from app.core.scope import Actor, Scope
 from app.erasure import store
 from app.erasure.model import Erasure, Verification, make_certificate
 from app.erasure.receipts import make_receipt, read_receipt
@@ -28,6 +28,7 @@ REQUEST_BUDGET_S = 5.0
 LEASE_S = 30.0
 # The worker leaves the request this long to finish by itself.
 WORKER_DELAY_S = 6
+REGISTER_PAGE = 10_000
 
 log = structlog.get_logger("cairn.erasure")
 
@@ -43,6 +44,10 @@ class Keys(Protocol):
 
     async def remaining(self, usr: UUID) -> int:
         """Return how many keys are left."""
+        ...
+
+    async def erased(self, after: UUID, limit: int) -> Sequence[UUID]:
+        """Return a page of the register of erasures: the references after `after` whose keys were destroyed."""
         ...
 
     def receipt(self, erasure_id: UUID) -> str:
@@ -118,6 +123,21 @@ class Erasures:
     def public_key(self) -> dict[str, str]:
         """Return the key that checks the certificates."""
         return self._keys.signer.public_jwk()
+
+    async def apply_register(self) -> int:
+        """Close the gate of every user who was erased and is alive here; return how many there were.
+
+        That is so after a backup of the data was restored: its users of before the erasure are in it, unreadable, for
+        their keys are destroyed. It is called before anything is served; the worker then erases the rows.
+        """
+        closed, after = 0, UUID(int=0)
+        while page := await self._keys.erased(after, REGISTER_PAGE):
+            for tenant, usr in await self._db.living(page):
+                log.warning("erased_user_was_back", usr=str(usr))
+                await self._close_gate(Scope(tenant, usr, None, Actor.WORKER), stop=False)
+                closed += 1
+            after = page[-1]
+        return closed
 
     async def verify(self, scope: Scope) -> Verification:
         """Go through every store again and count what is there."""

@@ -12,7 +12,21 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Protocol
 from uuid import UUID
 
-from sqlalchemy import CursorResult, Executable, Row, delete, func, insert, literal, select, text, update
+from sqlalchemy import (
+    CursorResult,
+    Executable,
+    Row,
+    Uuid,
+    bindparam,
+    delete,
+    func,
+    insert,
+    literal,
+    select,
+    text,
+    update,
+)
+from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
@@ -31,6 +45,8 @@ HTTP_SERVER_ERROR = 500
 # What may come out otherwise at the next try isn't kept as the answer.
 _NOT_KEPT = frozenset({"in_progress", "idempotency_mismatch", "rate_limited", "erasing", "erased"})
 _ENQUEUE = text("SELECT enqueue(:name, CAST(:args AS jsonb), :priority, :lane, :once, :delay_s)")
+
+_LIVING = text("SELECT tenant, usr FROM living(:refs)").bindparams(bindparam("refs", type_=ARRAY(Uuid)))
 
 
 class Boxes(Protocol):
@@ -284,6 +300,15 @@ class Database:
                 AuditEntry("create", "user", scope.usr),
             )
             await tx.settle()
+
+    async def living(self, references: Sequence[UUID]) -> Sequence[tuple[str, UUID]]:
+        """Return tenant and reference of those that are active here. The one question without a scope: it is asked of
+        the register of erasures, whose references nobody stands behind, after a backup was restored.
+        """
+        with store_errors():
+            async with self._engine.begin() as connection:
+                found = await connection.execute(_LIVING, {"refs": list(references)})
+                return [(row.tenant, row.usr) for row in found]
 
     async def ping(self) -> None:
         """Ask the server for an answer. Raises `store_unavailable` without one."""

@@ -188,10 +188,11 @@ class KeyStore:
             found = await connection.fetchval("SELECT 1 FROM revocations WHERE token_tag = $1", token_tag)
         return found is not None
 
-    async def erased(self) -> Sequence[UUID]:
-        """Return the register of erasures: every reference whose keys were destroyed."""
+    async def erased(self, after: UUID, limit: int) -> Sequence[UUID]:
+        """Return a page of the register of erasures: references whose keys were destroyed, in their order."""
         async with self._connection() as connection:
-            return [row["usr"] for row in await connection.fetch("SELECT usr FROM erasures")]
+            rows = await connection.fetch("SELECT usr FROM erasures WHERE usr > $1 ORDER BY usr LIMIT $2", after, limit)
+        return [row["usr"] for row in rows]
 
     async def secrets_not_under(self, master_id: str) -> Sequence[tuple[str, Wrapped]]:
         """Return the installation's secrets that another master key wrapped."""

@@ -4,6 +4,7 @@ import asyncio
 import hashlib
 import hmac
 import os
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
@@ -108,6 +109,10 @@ class Vault:
     def receipt(self, erasure_id: UUID) -> str:
         """Return the secret that opens an erasure's certificate when the user is gone; the same at every asking."""
         return hmac.new(self._subject_key, b"receipt" + erasure_id.bytes, hashlib.sha256).hexdigest()
+
+    async def erased(self, after: UUID, limit: int) -> Sequence[UUID]:
+        """Return a page of the register of erasures: the references after `after` whose keys were destroyed."""
+        return await self._store.erased(after, limit)
 
     async def remaining(self, usr: UUID) -> int:
         """Return how many keys and ways to the reference are left."""
