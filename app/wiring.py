@@ -65,7 +65,7 @@ from app.sessions import tables as session_tables
 from app.sessions.indexing import IndexMessages
 from app.sessions.recall import Recalls
 from app.sessions.service import Defaults, Sessions
-from app.sessions.source import SessionSource
+from app.sessions.source import RecallSource, SessionSource
 from app.sessions.view import Views
 from app.sessions.window import Window
 from app.settings import Settings
@@ -219,7 +219,7 @@ def _sessions(base: Base) -> Parts:
     return Parts(
         provided={Sessions: Sessions(base.db, window, views, segments, defaults), Recalls: recalls},
         handlers=[IndexMessages(base.db, segments, base.embedding)],
-        sources=[SessionSource(views, recalls)],
+        sources=[SessionSource(views), RecallSource(base.db, recalls)],
         data=[OwnedRows(base.db, "sessions", (session_tables.messages, session_tables.sessions))],
     )
 

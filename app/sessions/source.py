@@ -1,12 +1,15 @@
 """What sessions give to a prompt: constraints, summary and last messages of one, and what was said before."""
 
+import asyncio
 from collections.abc import Sequence
 from typing import Final
-from uuid import UUID
 
+from app.core.errors import AppError
 from app.core.ids import show
 from app.core.memory import Candidate, Question, Tier
 from app.core.scope import Scope
+from app.infra.db.transaction import Database
+from app.sessions import store
 from app.sessions.model import Hit, Message, Recall, View, units
 from app.sessions.recall import Recalls
 from app.sessions.view import Views
@@ -18,50 +21,68 @@ RECALL: Final = "recall"
 LAST_MESSAGES: Final = 3
 # Messages don't change: each is at its first version for good.
 MESSAGE_VERSION: Final = 1
-# Found, and in the window as well: looked for, since some of what is found falls out for that.
+# Found, and among the last messages as well.
 DUPLICATE: Final = "duplicate"
 
 
 class SessionSource:
-    """Gives what is remembered of sessions. A Source of app.core.memory."""
+    """Gives the summary and the last messages of the session that is asked for. A Source of app.core.memory."""
 
-    kinds = frozenset({SUMMARY, MESSAGES, RECALL})
+    kinds = frozenset({SUMMARY, MESSAGES})
 
-    def __init__(self, views: Views, recalls: Recalls) -> None:
-        """Take how sessions are read, and how their record is searched."""
+    def __init__(self, views: Views) -> None:
+        """Take how sessions are read."""
         self._views = views
+
+    async def gather(self, scope: Scope, question: Question) -> Sequence[Candidate]:
+        """Return what stands in the session. Raises `not_found` for one that isn't there."""
+        if question.session_id is None or not self.kinds & question.include:
+            return []
+        view = await self._views.view(scope, question.session_id)
+        found = _summary(view) if SUMMARY in question.include else []
+        if MESSAGES in question.include:
+            spoken = [unit for unit in units(view.window) if _unit_text(unit)]
+            found += [_unit(unit, order) for order, unit in enumerate(spoken[-LAST_MESSAGES:])]
+        return found
+
+
+class RecallSource:
+    """Gives what was said before that matters now. A Source of app.core.memory.
+
+    Apart from the other, since it waits for the embedder: where that is late, the session's constraints aren't.
+    """
+
+    kinds = frozenset({RECALL})
+
+    def __init__(self, db: Database, recalls: Recalls) -> None:
+        """Take the record, and how it is searched."""
+        self._db = db
         self._recalls = recalls
 
     async def gather(self, scope: Scope, question: Question) -> Sequence[Candidate]:
-        """Return the candidates of the kinds that are asked for. Raises `not_found` for a session that isn't there."""
-        view = await self._views.view(scope, question.session_id) if question.session_id else None
-        found: list[Candidate] = []
-        if view is not None and SUMMARY in question.include:
-            found += _summary(view)
-        shown: Sequence[Sequence[Message]] = ()
-        if view is not None and MESSAGES in question.include:
-            shown = [unit for unit in units(view.window) if _unit_text(unit)][-LAST_MESSAGES:]
-            found += [_unit(unit, order) for order, unit in enumerate(shown)]
-        if RECALL in question.include:
-            in_prompt = {message.id for unit in shown for message in unit}
-            found += await self._recalled(scope, question, view, in_prompt)
-        return found
+        """Return what matches best. What the prompt has already, as one of the last messages, is marked so."""
+        if not self.kinds & question.include:
+            return []
+        recall = Recall(question.text, question.limit + LAST_MESSAGES)
+        last, found = await asyncio.gather(self._last(scope, question), self._recalls.recall(scope, recall))
+        shown = [hit for hit in found.hits if _is_shown(hit.message, question, last)]
+        fresh = [hit for hit in found.hits if hit not in shown][: question.limit]
+        candidates = [_hit(hit, order) for order, hit in enumerate(fresh)]
+        return candidates + [_hit(hit, len(fresh) + place, DUPLICATE) for place, hit in enumerate(shown)]
 
-    async def _recalled(
-        self,
-        scope: Scope,
-        question: Question,
-        view: View | None,
-        in_prompt: set[UUID],
-    ) -> list[Candidate]:
-        """Return what was said that matters, first what isn't in the window: that is near at hand already."""
-        window = {message.id for message in view.window} if view else set()
-        limit = question.limit + len(window)
-        hits = (await self._recalls.recall(scope, Recall(question.text, limit))).hits
-        fresh = [hit for hit in hits if hit.message.id not in window and hit.message.text.strip()]
-        candidates = [_hit(hit, order) for order, hit in enumerate(fresh[: question.limit])]
-        repeated = [hit for hit in hits if hit.message.id in in_prompt][: question.limit]
-        return candidates + [_hit(hit, len(candidates) + place, DUPLICATE) for place, hit in enumerate(repeated)]
+    async def _last(self, scope: Scope, question: Question) -> int:
+        """Return the number of the session's last message; 0 where no messages of it are shown."""
+        if question.session_id is None or MESSAGES not in question.include:
+            return 0
+        async with self._db.read(scope) as tx:
+            session = await store.find_session(tx, question.session_id)
+        if session is None:
+            raise AppError("not_found")
+        return session.last
+
+
+def _is_shown(message: Message, question: Question, last: int) -> bool:
+    return bool(last) and message.session_id == question.session_id and message.seq > last - LAST_MESSAGES
 
 
 def _summary(view: View) -> list[Candidate]:

@@ -1,13 +1,15 @@
 """What the tests of sessions need beside the product's own wiring."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 
+import pytest
 import pytest_asyncio
 
+from app.core.memory import Source
 from app.infra.redis.client import RedisStore, connect
 from app.infra.summarisers.extractive import ExtractiveSummariser
 from app.sessions.recall import Recalls
-from app.sessions.source import SessionSource
+from app.sessions.source import RecallSource, SessionSource
 from app.sessions.view import Views
 from app.sessions.window import Window
 from app.settings import Settings
@@ -23,7 +25,8 @@ async def redis(settings: Settings) -> AsyncIterator[RedisStore]:
     await store.close()
 
 
-@pytest_asyncio.fixture
-async def source(wiring: Wiring, redis: RedisStore) -> SessionSource:
+@pytest.fixture
+def sources(wiring: Wiring, redis: RedisStore) -> Sequence[Source]:
     """Give what context assembly asks."""
-    return SessionSource(Views(wiring.db, Window(redis), ExtractiveSummariser()), the(wiring, Recalls))
+    views = Views(wiring.db, Window(redis), ExtractiveSummariser())
+    return [SessionSource(views), RecallSource(wiring.db, the(wiring, Recalls))]
