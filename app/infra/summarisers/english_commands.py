@@ -20,6 +20,9 @@ _AMOUNT: Final = re.compile(
     r"(?:max(?:imum)?|minimum|at most|at least|no more than|up to) (?:of )?"
     r"(?:\d|an?\b|one|two|three|four|five|six|ten|half)",
 )
+_NO_THINGS: Final = word_set(
+    "one two three four five six ten a an few some when because once to then after before his her"
+)
 _SHORT_BAN_WORDS: Final = 3
 _LONGEST_BAN_WORDS: Final = 8
 _LONGEST_WISH_WORDS: Final = 6
@@ -94,7 +97,13 @@ def _sure(words: list[str]) -> Reading | None:
 
 def _only(words: list[str]) -> Reading | None:
     words = [word for word in words if word != "ever"]
-    return DO if words[1:] and (words[1] in w.ACTS or _ONLY_BY.match(" ".join(words))) else None
+    if not words[1:]:
+        return None
+    if words[1] in w.ACTS or _ONLY_BY.match(" ".join(words)):
+        return DO
+    thing = words[1:]
+    is_thing = len(thing) <= _SHORT_BAN_WORDS + 1 and _NOT_VERBLESS.isdisjoint(thing) and thing[0] not in _NO_THINGS
+    return WEAK_DO if is_thing and len(thing) > 1 and not is_told(thing[0]) else None
 
 
 def _no(words: list[str]) -> Reading | None:

@@ -38,14 +38,10 @@ def summarise(previous: Summary | None, turns: Iterable[Turn], limits: Limits | 
     A fold: summarise(summarise(s, a), b) == summarise(s, a + b). Constraints are taken from the user's messages alone.
     """
     limits = limits or Limits()
-    summary = previous or Summary()
-    gist = summary.gist
-    stated: list[str] = []
-    for turn in turns:
-        if turn.role == "user":
-            stated.extend(constraints(turn.text))
-        gist = fold_gist(gist, turn, limits.gist_chars)
+    summary, turns = previous or Summary(), tuple(turns)
+    stated = [found for turn in turns if turn.role == "user" for found in constraints(turn.text)]
     folded = fold(summary.constraints, stated, limits.constraints)
+    gist = fold_gist(summary.gist, turns, limits.gist_chars)
     return Summary(folded.kept, gist, summary.omitted + folded.omitted)
 
 

@@ -6,7 +6,8 @@ its best sentences; while there are too many characters, the line that weighs le
 """
 
 import re
-from typing import Final
+from collections.abc import Iterable
+from typing import Final, NamedTuple
 
 from app.core.text.terms import terms
 from app.infra.summarisers.directives import spans
@@ -19,6 +20,7 @@ _LINES: Final[dict[Role, int]] = {"user": 3, "assistant": 2, "system": 0, "tool"
 _FADING_LINES: Final = 12  # a line with this many after it weighs half
 _SAME: Final = 0.7
 _CUT: Final = "…"
+_COURTESY_TERMS: Final = 12  # a longer sentence that begins with one says something else as well
 
 _NUMBER: Final = re.compile(r"\d|[一二两三四五六七八九十百千万]+(?:点|号|月|日|年|天|周|块|元|个|人|次|岁|万)")
 _NAME: Final = re.compile(r"(?<=[a-z,;] )[A-Z][a-zA-Z]+|《[^》]+》|\"[^\"]+\"|“[^”]+”")
@@ -40,31 +42,55 @@ _COURTESY: Final = re.compile(
 _SPEAKER: Final = re.compile(r"(user|assistant): ")
 
 
-def fold_gist(gist: str, turn: Turn, max_chars: int) -> str:
-    """Return the gist after one more message; `max_chars` bounds it whatever it was before."""
-    lines = gist.split("\n") if gist else []
-    for line in _best(turn):
-        said = _terms(line)
-        lines = [old for old in lines if not _repeats(said, _terms(old))]
-        lines.append(line)
-    while lines and len("\n".join(lines)) > max_chars:
-        if len(lines) == 1:
-            return lines[0][: max(0, max_chars - 1)] + _CUT if max_chars else ""
-        del lines[_lightest(lines)]
-    return "\n".join(lines)
+class _Line(NamedTuple):
+    text: str
+    weight: float
+    terms: frozenset[str]
 
 
-def _best(turn: Turn) -> list[str]:
+def fold_gist(gist: str, turns: Iterable[Turn], max_chars: int) -> str:
+    """Return the gist after more messages; `max_chars` bounds it whatever it was before."""
+    lines = [_read(text) for text in gist.split("\n")] if gist else []
+    lines = _fitting(lines, max_chars)
+    for turn in turns:
+        for line in _best(turn):
+            lines = [old for old in lines if not _repeats(line.terms, old.terms)]
+            lines.append(line)
+        lines = _fitting(lines, max_chars)
+    return "\n".join(line.text for line in lines)
+
+
+def _fitting(lines: list[_Line], max_chars: int) -> list[_Line]:
+    """Return the lines that stay: while there is too much, the one that weighs least for its age goes."""
+    chars = sum(len(line.text) + 1 for line in lines) - 1
+    while len(lines) > 1 and chars > max_chars:
+        last = len(lines) - 1
+        lightest = min(range(len(lines)), key=lambda at: (lines[at].weight / (1 + (last - at) / _FADING_LINES), at))
+        chars -= len(lines[lightest].text) + 1
+        lines = lines[:lightest] + lines[lightest + 1 :]
+    if chars > max_chars:
+        return [_read(lines[0].text[: max_chars - 1] + _CUT)] if max_chars > 0 else []
+    return lines
+
+
+def _best(turn: Turn) -> list[_Line]:
     """Return the lines that the message brings, in its order. Constraints are kept elsewhere, and word for word."""
+    most = _LINES[turn.role]
+    if not most:
+        return []
     text = turn.text
     if len(text) > _READ_CHARS:
         text = f"{text[: _READ_CHARS * 3 // 4]}\n{text[-_READ_CHARS // 4 :]}"
-    most = _LINES[turn.role]
-    lines = [
-        f"{turn.role}: {_line(sentence)}" for sentence in own_sentences(text) if most and _tells(sentence, turn.role)
-    ]
-    heaviest = sorted(range(len(lines)), key=lambda place: (-_weight(lines[place]), place))[:most]
-    return [lines[place] for place in sorted(heaviest) if _weight(lines[place]) > 0]
+    lines = [_read(f"{turn.role}: {_line(said)}") for said in own_sentences(text) if _tells(said, turn.role)]
+    heaviest = sorted(range(len(lines)), key=lambda place: (-lines[place].weight, place))[:most]
+    return [lines[place] for place in sorted(heaviest) if lines[place].weight > 0]
+
+
+def _read(text: str) -> _Line:
+    speaker = _SPEAKER.match(text)
+    said = text[speaker.end() :] if speaker else text
+    about = frozenset(terms(said))
+    return _Line(text, _weight(said, len(about), is_user=bool(speaker) and text.startswith("user")), about)
 
 
 def _tells(sentence: Sentence, role: Role) -> bool:
@@ -76,32 +102,17 @@ def _line(sentence: Sentence) -> str:
     return line if len(line) <= MAX_LINE_CHARS else line[: MAX_LINE_CHARS - 1] + _CUT
 
 
-def _lightest(lines: list[str]) -> int:
-    last = len(lines) - 1
-    return min(
-        range(len(lines)), key=lambda place: (_weight(lines[place]) / (1 + (last - place) / _FADING_LINES), place)
-    )
-
-
-def _weight(line: str) -> float:
-    """Return how much a line says; zero for courtesies."""
-    speaker = _SPEAKER.match(line)
-    text = line[speaker.end() :] if speaker else line
-    size = len(_terms(line))
-    weight = min(1.5, size / 8)
-    weight += 1.0 * bool(_NUMBER.search(text)) + 0.6 * bool(_NAME.search(text)) + 0.8 * bool(_DECISION.search(text))
-    if speaker and speaker[1] == "user":
-        weight = (weight + 0.7 * bool(_SELF.search(text))) * 1.5
-    if text.rstrip().endswith(("?", "？")):
-        weight *= 0.6 if speaker and speaker[1] == "user" else 0.2
-    if _COURTESY.match(text):
-        weight -= 1.0 if size <= 12 else 0.3  # noqa: PLR2004 - a short courtesy says nothing else
+def _weight(said: str, size: int, *, is_user: bool) -> float:
+    """Return how much a sentence of `size` different terms says; zero for courtesies."""
+    weight = min(1.5, size / 8) + 1.0 * bool(_NUMBER.search(said))
+    weight += 0.6 * bool(_NAME.search(said)) + 0.8 * bool(_DECISION.search(said))
+    if is_user:
+        weight = (weight + 0.7 * bool(_SELF.search(said))) * 1.5
+    if said.rstrip().endswith(("?", "？")):
+        weight *= 0.6 if is_user else 0.2
+    if _COURTESY.match(said):
+        weight -= 2.0 if size <= _COURTESY_TERMS else 0.3
     return max(0.0, weight)
-
-
-def _terms(line: str) -> frozenset[str]:
-    speaker = _SPEAKER.match(line)
-    return frozenset(terms(line[speaker.end() :] if speaker else line))
 
 
 def _repeats(new: frozenset[str], old: frozenset[str]) -> bool:

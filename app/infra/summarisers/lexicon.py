@@ -95,6 +95,7 @@ GENERIC: Final = word_set("""
     anything something stuff give show keep make limit rule restriction ban 回答 回复 答复 说话 回应 交流 沟通 聊天
     内容 输出 对话
 
+
 """)
 
 ENGLISH_FILLER: Final = word_set("""
@@ -110,20 +111,22 @@ ENGLISH_FILLER: Final = word_set("""
     up out back once welcome forget ignore drop lift cancel disregard remove supposed strictly absolutely under
     circumstances whatsoever ask anything mind here new said told asked earlier thanks thank
 
+
 """)
 
 # Taken out of Chinese before it is cut into pairs of characters; longer ones first.
 CHINESE_FILLER: Final = sorted(
     word_set("""
-    不 请 麻烦 拜托 谢谢 谢了 以后 今后 往后 从现在开始 从现在起 从今以后 从今天起 现在 接下来 记住 记得 注意 切记
-    千万 一定要 一定 绝对 务必 必须 只能 只准 只许 只可以 只要 只用 只 不要 不准 不许 不得 不能 不可以 不可 不该
-    不应该 不再 不用 不必 不需要 无需 没必要 别 禁止 严禁 切勿 请勿 勿 避免 停止 可以 允许 能 可 再 重新 继续 恢复 又
-    也 都 就 还 很 最好 尽量 尽可能 一律 始终 永远 一直 每次 总是 任何 所有 全部 一切 每个 每 使用 采用 改用 用 出现
-    包含 写明 注明 标明 写 说 讲 做 加上 加 带 给 对 跟 和 与 或者 或 及 以及 把 被 让 叫 用到 提到 提 我们 我 你们
-    你 您 咱们 的 地 得 了 着 过 吧 啊 哦 呢 嘛 吗 呀 在 里面 里 中 内 上 时候 时 之前 之后 后面 前 后 是 有 会 要 想
-    希望 这个 那个 这条 那条 这 那 一点 一些 一下 一个 点 些 个 太 更 比较 方式 形式 没关系 没问题 无所谓 行 好
-    之前说的 刚才 限制 要求 规定 规则 禁令 约束 取消 解除 作废 忘掉 忽略 撤销 来 去 成 为 以 从 起 开始 而 但 如果
+    不 所以 因此 请 麻烦 拜托 谢谢 谢了 以后 今后 往后 从现在开始 从现在起 从今以后 从今天起 现在 接下来 记住 记得
+    注意 切记 千万 一定要 一定 绝对 务必 必须 只能 只准 只许 只可以 只要 只用 只 不要 不准 不许 不得 不能 不可以 不可
+    不该 不应该 不再 不用 不必 不需要 无需 没必要 别 禁止 严禁 切勿 请勿 勿 避免 停止 可以 允许 能 可 再 重新 继续
+    恢复 又 也 都 就 还 很 最好 尽量 尽可能 一律 始终 永远 一直 每次 总是 任何 所有 全部 一切 每个 每 使用 采用 改用
+    用 出现 包含 写明 注明 标明 写 说 讲 做 加上 加 带 给 对 跟 和 与 或者 或 及 以及 把 被 让 叫 用到 提到 提 我们
+    我 你们 你 您 咱们 的 地 得 了 着 过 吧 啊 哦 呢 嘛 吗 呀 在 里面 里 中 内 上 时候 时 之前 之后 后面 前 后 是 有
+    会 要 想 希望 这个 那个 这条 那条 这 那 一点 一些 一下 一个 点 些 个 太 更 比较 方式 形式 没关系 没问题 无所谓 行
+    好 之前说的 刚才 限制 要求 规定 规则 禁令 约束 取消 解除 作废 忘掉 忽略 撤销 来 去 成 为 以 从 起 开始 而 但 如果
     的话 需要
+
 
     """),
     key=lambda word: (-len(word), word),

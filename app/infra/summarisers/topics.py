@@ -77,7 +77,8 @@ def topic(clause: str) -> Topic:
         rest = _FILLER.sub(" ", _take_han(rest, values, named))
     rest = _take_latin(rest, values, named)
     named |= {_stem(term) for term in terms(rest)} - _FILLER_STEMS
-    telling = frozenset(named - _GENERIC_STEMS)
+    # A single character is what is left between fillers (打 of 打电话) more often than a word (诗).
+    telling = frozenset(name for name in named - _GENERIC_STEMS if len(name) > 1 or not _HAN.match(name))
     return Topic(telling if telling or values else frozenset(named), frozenset(values), bool(_LIST.search(clause)))
 
 
