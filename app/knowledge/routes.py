@@ -21,13 +21,13 @@ from app.knowledge.schemas import (
     PageAnswer,
     SearchAnswer,
     SearchRequest,
-    UploadRequest,
     description,
     document_answer,
     page_answer,
     query,
     search_answer,
     upload_description,
+    upload_properties,
 )
 from app.knowledge.search import Search
 from app.knowledge.service import Documents
@@ -53,7 +53,7 @@ If = Annotated[Precondition, Depends(conditional)]
 IfAny = Annotated[Precondition, Depends(conditional_or_any)]
 Page = Annotated[Paging, Depends(page_of)]
 WaitS = Annotated[float | None, Query(ge=0, le=MAX_WAIT_S, description="Answer once, as JSON, after at most so long.")]
-LastEventId = Annotated[str | None, Header(description="The last event that the client has seen.")]
+LastEventId = Annotated[str | None, Header(alias="Last-Event-ID", description="The last event that was seen.")]
 
 _BINARY: dict[str, Any] = {"schema": {"type": "string", "contentMediaType": "application/octet-stream"}}
 _UPLOAD: dict[str, Any] = {
@@ -66,7 +66,7 @@ _UPLOAD: dict[str, Any] = {
                     "required": ["file", "doc_type"],
                     "properties": {
                         "file": {"type": "string", "contentMediaType": "application/octet-stream"},
-                        **UploadRequest.model_json_schema()["properties"],
+                        **upload_properties(),
                     },
                     "additionalProperties": False,
                 },

@@ -1,7 +1,7 @@
 """Knowledge on the wire."""
 
 import json
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi.exceptions import RequestValidationError
 from pydantic import AfterValidator, Field, JsonValue, ValidationError
@@ -154,6 +154,12 @@ def upload_description(form: Form) -> Description:
     except ValidationError as error:
         raise RequestValidationError([{**told, "loc": ("body", *told["loc"])} for told in error.errors()]) from None
     return description(body, form.file_name)
+
+
+def upload_properties() -> dict[str, Any]:  # Any: JSON Schema
+    """Return the schemas of the fields beside the file; no references, which would lead nowhere in the contract."""
+    properties: dict[str, Any] = UploadRequest.model_json_schema()["properties"]  # Any: the same
+    return properties | {"metadata": {"type": "object", "additionalProperties": True, "title": "Metadata"}}
 
 
 def _parsed(field: str, text: str) -> object:
