@@ -54,9 +54,7 @@ class Allow:
     def _check(self, claims: Claims) -> None:
         if not claims.names_user:
             raise AppError("no_user")
-        if not permits(claims.scopes, self.permission):
-            challenge = f'{CHALLENGE}, error="insufficient_scope", scope="{self.permission}"'
-            raise AppError("missing_scope", headers={"WWW-Authenticate": challenge}, scope=self.permission)
+        require(claims, self.permission)
 
     async def _reference(self, directory: Directory, claims: Claims) -> UUID:
         try:
@@ -84,6 +82,13 @@ async def identify(connection: HTTPConnection) -> Claims:
     tokens: Tokens = connection.app.state.tokens
     with _challenging():
         return await tokens.verify(_bearer(connection))
+
+
+def require(claims: Claims, permission: str) -> None:
+    """Raise `missing_scope` where a token doesn't hold what is needed."""
+    if not permits(claims.scopes, permission):
+        challenge = f'{CHALLENGE}, error="insufficient_scope", scope="{permission}"'
+        raise AppError("missing_scope", headers={"WWW-Authenticate": challenge}, scope=permission)
 
 
 def permits(held: frozenset[str], permission: str) -> bool:

@@ -9,6 +9,7 @@ from fastapi.openapi.utils import get_openapi
 from fastapi.routing import APIRoute, RouteContext, iter_route_contexts
 
 from app.web.auth import Allow
+from app.web.operators import Operate
 from app.web.preconditions import conditional, conditional_or_any
 from app.web.problems import MEDIA_TYPE, SCHEMA_REF, Problem, problems
 
@@ -17,6 +18,7 @@ Contract = dict[str, Any]  # Any: an OpenAPI document is JSON of many shapes
 SECURITY_SCHEME = "token"
 _ALWAYS = ("invalid", "overloaded", "store_unavailable")
 _WITH_A_TOKEN = ("unauthorized", "missing_scope", "no_user", "erasing", "erased", "processing_stopped")
+_OF_AN_OPERATOR = ("unauthorized", "missing_scope")
 _WITH_A_BODY = ("too_large", "unsupported_media_type")
 _CONDITIONAL = ("stale_version", "exists", "precondition_required")
 _REPEATABLE = ("in_progress", "idempotency_mismatch")
@@ -92,10 +94,10 @@ def _complete(operation: Contract, route: RouteContext) -> None:
     calls = [dependant.call for dependant in _tree(route.dependant)]
     codes = list(_ALWAYS)
     parameters = operation.setdefault("parameters", [])
-    permission = next((call.permission for call in calls if isinstance(call, Allow)), None)
+    permission = next((asked.permission for asked in calls if isinstance(asked, Allow | Operate)), None)
     if permission is not None:
         operation["security"] = [{SECURITY_SCHEME: [permission]}]
-        codes += _WITH_A_TOKEN
+        codes += _WITH_A_TOKEN if any(isinstance(asked, Allow) for asked in calls) else _OF_AN_OPERATOR
     if "requestBody" in operation:
         codes += _WITH_A_BODY
     if conditional in calls or conditional_or_any in calls:

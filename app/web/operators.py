@@ -2,9 +2,8 @@
 
 from starlette.requests import Request
 
-from app.core.errors import AppError
 from app.core.scope import Operator
-from app.web.auth import PERMISSIONS, address_class, identify, permits
+from app.web.auth import PERMISSIONS, address_class, identify, require
 from app.web.current import request_id
 
 
@@ -20,8 +19,7 @@ class Operate:
     async def __call__(self, request: Request) -> Operator:
         """Return who operates. Raises `unauthorized`, `missing_scope`."""
         claims = await identify(request)
-        if not permits(claims.scopes, self.permission):
-            raise AppError("missing_scope", scope=self.permission)
+        require(claims, self.permission)
         return Operator(
             issuer=claims.subject.issuer,
             tenant=claims.subject.tenant,

@@ -5,6 +5,7 @@ import binascii
 import hashlib
 import hmac
 import json
+from dataclasses import dataclass
 from typing import Annotated
 
 from fastapi import Query
@@ -21,18 +22,12 @@ _TAG_BYTES = 16
 Position = dict[str, str | int]
 
 
+@dataclass(frozen=True, slots=True)
 class Paging:
     """Which page a client asks for: at most `limit` items, those that follow `after`; None asks for the first page."""
 
-    def __init__(
-        self,
-        request: Request,
-        limit: Annotated[int, Query(ge=1, le=MAX_LIMIT)] = DEFAULT_LIMIT,
-        cursor: Annotated[str | None, Query(max_length=MAX_CURSOR_CHARS)] = None,
-    ) -> None:
-        """Take what the query says. Raises `invalid` for a cursor that this list didn't give."""
-        self.limit = limit
-        self.after = None if cursor is None else _opened(request, cursor)
+    limit: int
+    after: Position | None
 
 
 async def page_of(
@@ -40,8 +35,11 @@ async def page_of(
     limit: Annotated[int, Query(ge=1, le=MAX_LIMIT)] = DEFAULT_LIMIT,
     cursor: Annotated[str | None, Query(max_length=MAX_CURSOR_CHARS)] = None,
 ) -> Paging:
-    """Return which page a client asks for (the dependency of list routes)."""
-    return Paging(request, limit, cursor)
+    """Return which page a client asks for: the dependency of list routes.
+
+    Raises `invalid` for a cursor that this list didn't give.
+    """
+    return Paging(limit, None if cursor is None else _opened(request, cursor))
 
 
 def next_cursor(after: Position | None) -> str | None:

@@ -131,7 +131,7 @@ async def list_things(
 
 
 @router.get("/of-others")
-async def list_others(caller: Reader, page: Annotated[Paging, Depends()]) -> dict[str, Any]:
+async def list_others(caller: Reader, page: Annotated[Paging, Depends(page_of)]) -> dict[str, Any]:
     del caller
     return {"after": page.after}
 

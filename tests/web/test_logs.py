@@ -57,9 +57,9 @@ def test_what_json_does_not_know_is_told_by_its_type(written: io.BytesIO) -> Non
 
 @pytest.mark.parametrize("level", ["info", "warning", "error"])
 def test_what_a_library_fills_in_is_left_out(written: io.BytesIO, level: str) -> None:
-    getattr(logging.getLogger("sqlalchemy.pool"), level)("lost %r after %d", PHRASE, 3)
+    getattr(logging.getLogger("a.library.pool"), level)("lost %r after %d", PHRASE, 3)
     [line] = _lines(written)
-    assert (line["level"], line["event"], line["logger"]) == (level, "lost %r after %d", "sqlalchemy.pool")
+    assert (line["level"], line["event"], line["logger"]) == (level, "lost %r after %d", "a.library.pool")
 
 
 def test_of_a_message_that_was_made_before_only_its_first_line_is_kept(written: io.BytesIO) -> None:
