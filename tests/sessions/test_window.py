@@ -5,9 +5,11 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 
+import pytest
 from pydantic import SecretStr
 
-from app.infra.redis.client import RedisStore
+from app.core.errors import AppError
+from app.infra.redis.client import RedisStore, connect
 from app.infra.redis.userdata import HotData
 from app.sessions.model import Body, Draft, Opening, Role, View
 from app.sessions.service import Sessions
@@ -145,6 +147,29 @@ async def test_a_tool_call_and_its_result_stay_together(wiring: Wiring, scope: M
         roles = [message.role for message in window]
         assert roles.count(Role.TOOL) == roles.count(Role.ASSISTANT)
         assert roles[0] is not Role.TOOL
+
+
+async def test_a_server_that_lost_its_scripts_is_sent_them_again(
+    wiring: Wiring,
+    scope: MakeScope,
+    redis: RedisStore,
+) -> None:
+    alice, sessions = await scope(), the(wiring, Sessions)
+    session = (await sessions.open(alice, Opening())).view.session
+    await redis.command("SCRIPT", "FLUSH")
+    await sessions.append(alice, session.id, words("one"))
+    await redis.command("SCRIPT", "FLUSH")
+    kept = await Window(redis).read(alice, (await sessions.view(alice, session.id)).session)
+    assert kept is not None
+    assert len(kept) == 1
+
+
+async def test_a_redis_out_of_reach_is_named_and_left_alone_for_a_moment() -> None:
+    store = connect("redis://127.0.0.1:1/0")
+    for _ in range(2):
+        with pytest.raises(AppError, match="store_unavailable"):
+            await store.ping()
+    await store.close()
 
 
 async def test_a_dead_user_has_no_window_and_gets_none(wiring: Wiring, scope: MakeScope, redis: RedisStore) -> None:
