@@ -89,8 +89,8 @@ async def put(
     model: str,
     entry: AuditEntry,
 ) -> None:
-    """Write chunks of a version over those that an earlier attempt left at their places."""
-    key = ["usr", "document_id", "version", "ordinal"]
+    """Write chunks of a version over those that an earlier attempt left."""
+    key = ["usr", "id"]
     values = [
         {**tx.owner, "document_id": document_id, "version": version, "model": model, **_sealed(tx.box, piece)}
         for piece in pieces

@@ -13,7 +13,6 @@ import structlog
 
 from app.core.audit import AuditEntry
 from app.core.errors import AppError
-from app.core.ids import uuid7
 from app.core.jobs import Job
 from app.core.scope import Scope
 from app.core.text.language import language_code
@@ -27,7 +26,7 @@ from app.infra.segments.store import SegmentStore
 from app.knowledge import chunk_store, store
 from app.knowledge.chunking import chunk
 from app.knowledge.encodings import NotTextError, decode
-from app.knowledge.model import Chunk, Document, Failure, StoredChunk
+from app.knowledge.model import Chunk, Document, Failure, StoredChunk, chunk_id
 from app.knowledge.service import INDEX_JOB, INGEST_JOB
 
 BATCH_CHUNKS: Final = 64
@@ -94,7 +93,7 @@ class IngestDocument:
         items: list[Item] = []
         for first in range(0, len(pieces), BATCH_CHUNKS):
             batch = pieces[first : first + BATCH_CHUNKS]
-            stored, box = await self._embedded(scope, first, batch)
+            stored, box = await self._embedded(scope, document, first, batch)
             progress = (first + len(batch)) / (len(pieces) + 1)
             async with self._db.write(scope) as tx:
                 if not await store.advance(tx, document_id, version, progress, entry):
@@ -118,6 +117,7 @@ class IngestDocument:
     async def _embedded(
         self,
         scope: Scope,
+        document: Document,
         first: int,
         pieces: Sequence[Chunk],
     ) -> tuple[Sequence[StoredChunk], Box]:
@@ -129,8 +129,8 @@ class IngestDocument:
         new = {tag: piece.text for tag, piece in zip(tags, pieces, strict=True) if tag not in vectors}
         vectors |= dict(zip(new, await self._embedding.embed(list(new.values())), strict=True))
         stored = [
-            StoredChunk(uuid7(), first + place, piece, tag, vectors[tag])
-            for place, (piece, tag) in enumerate(zip(pieces, tags, strict=True))
+            StoredChunk(chunk_id(document.id, document.version, ordinal), ordinal, piece, tag, vectors[tag])
+            for ordinal, (piece, tag) in enumerate(zip(pieces, tags, strict=True), first)
         ]
         return stored, box
 

@@ -2,12 +2,14 @@
 
 import asyncio
 from datetime import UTC, datetime
+from uuid import RFC_4122, UUID
 
 import numpy as np
 import pytest
 from sqlalchemy import func, select
 
 from app.core.errors import AppError
+from app.core.ids import uuid7
 from app.core.scope import Scope
 from app.core.versions import Anything, Exactly
 from app.infra.embedders.port import EmbedderUnavailableError, Vectors
@@ -15,7 +17,7 @@ from app.infra.embedders.service import EmbeddingService
 from app.infra.segments.cache import IndexCache
 from app.infra.segments.store import SegmentStore
 from app.knowledge.ingestion import MAX_ATTEMPTS, IngestDocument
-from app.knowledge.model import Description, Document, Failure, Status
+from app.knowledge.model import Description, Document, Failure, Status, chunk_id
 from app.knowledge.tables import chunks, document_parts, document_versions, documents
 from tests.conftest import MakeScope, eventually
 from tests.knowledge.conftest import NOTE, Knowledge
@@ -78,6 +80,15 @@ async def test_two_workers_at_one_document_come_to_one_end(knowledge: Knowledge,
     assert (await knowledge.documents.read(someone, added.id)).status is Status.READY
     hits = (await knowledge.find(someone, "salt and tin", top_k=50)).hits
     assert len({hit.passage.location.start for hit in hits}) == len(hits)
+    assert len(hits) == (await rows_of(knowledge, someone))["chunks"] > 5
+
+
+def test_chunk_ids_are_of_version_7_and_sorted_by_the_time_of_their_document() -> None:
+    older, newer = uuid7(), UUID(int=uuid7().int + (5 << 80))
+    ids = [chunk_id(document_id, 1, ordinal) for document_id in (older, newer) for ordinal in range(100)]
+    assert {(one.version, one.variant) for one in ids} == {(7, RFC_4122)}
+    assert max(ids[:100]) < min(ids[100:])
+    assert len({*ids, *(chunk_id(older, 2, ordinal) for ordinal in range(100))}) == 300
 
 
 async def test_deleting_during_ingestion_wins(knowledge: Knowledge, scope: MakeScope) -> None:
