@@ -19,6 +19,7 @@ check: .venv/dev.stamp
 	$(BIN)/pytest -q tests/house/test_migrations.py
 	$(BIN)/cairn openapi --check
 	$(BIN)/cairn problems --check
+	$(BIN)/cairn settings --check
 
 fmt: .venv/dev.stamp
 	$(BIN)/ruff check --fix

@@ -24,7 +24,7 @@ NEEDED: Mapping[str, tuple[str, ...]] = {
 }
 _POSTGRES = ("database_url", "database_owner_url", "database_log_url", "queue_url", "keys_url")
 _SCHEMES = dict.fromkeys(_POSTGRES, ("postgresql://", "postgres://")) | {
-    "redis_url": ("redis://", "rediss://", "unix://"),
+    "redis_url": ("redis://", "rediss://", "unix://", "cluster+redis://", "cluster+rediss://"),
     "chroma_url": ("http://", "https://"),
     "auth_jwks_url": ("http://", "https://"),
     "llm_base_url": ("http://", "https://"),
@@ -70,6 +70,12 @@ class Settings(BaseSettings):
     queue_url: SecretStr = Field(NOT_GIVEN, description="The same database as the role of the job queue.")
     keys_url: SecretStr = Field(NOT_GIVEN, description="The key store: a database of its own.")
     db_pool_size: int = Field(10, ge=1, le=500, description="Connections of each process to the database.")
+    db_statement_cache: int = Field(
+        100,
+        ge=0,
+        le=1_000,
+        description="Prepared statements of each connection; 0 behind a pooler in transaction mode.",
+    )
     redis_url: SecretStr = Field(NOT_GIVEN, description="Redis or Valkey 7.0 or later; also rediss://, a cluster.")
     chroma_url: str = Field("", description="Chroma's server.")
 

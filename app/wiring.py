@@ -170,7 +170,11 @@ async def build(settings: Settings) -> AsyncIterator[Wiring]:
 
 
 async def _base(settings: Settings, log: AuditWriter, stack: AsyncExitStack) -> Base:
-    engine = make_engine(settings.database_url.get_secret_value(), settings.db_pool_size)
+    engine = make_engine(
+        settings.database_url.get_secret_value(),
+        settings.db_pool_size,
+        statement_cache_size=settings.db_statement_cache,
+    )
     stack.push_async_callback(engine.dispose)
     store = KeyStore(await open_pool(settings.keys_url.get_secret_value(), KEYS_POOL))
     stack.push_async_callback(store.close)

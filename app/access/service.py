@@ -20,8 +20,8 @@ class Register(Protocol):
         """Return the reference that stands for a subject now; nothing is made."""
         ...
 
-    async def revoke_token(self, token_id: str, token_life: timedelta) -> None:
-        """Revoke the token of that `jti`."""
+    async def revoke_token(self, tenant: str, token_id: str, token_life: timedelta) -> None:
+        """Revoke the tenant's token of that `jti`."""
         ...
 
     async def revoke_issued_before(self, usr: UUID, moment: datetime) -> None:
@@ -48,8 +48,8 @@ class Access:
         return usr
 
     async def revoke_token(self, operator: Operator, token_id: str) -> None:
-        """Revoke one token, whoever it is for; it is felt within seconds."""
-        await self._register.revoke_token(token_id, self._token_life)
+        """Revoke one token of the tenant, whoever it is for; it is felt within seconds."""
+        await self._register.revoke_token(operator.tenant, token_id, self._token_life)
         self._access_log.put(operator.upon(NOBODY), AuditEntry("revoke", "token"))
 
     async def revoke_issued_before(self, operator: Operator, usr: UUID, moment: datetime) -> None:

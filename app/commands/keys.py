@@ -8,10 +8,13 @@ from pathlib import Path
 import click
 
 from app.commands.environment import load_settings
+from app.core.errors import AppError
+from app.core.ids import parse
 from app.infra.crypto.master import MasterKeyError, MasterKeys
 from app.infra.crypto.signing import verify
 from app.infra.keys.rotation import rewrap_all
 from app.infra.keys.store import KeyStore, open_pool
+from app.infra.keys.vault import CACHE_S, open_vault
 
 
 @click.group("keys")
@@ -43,6 +46,26 @@ def rotate_master() -> None:
         click.echo(f"{asyncio.run(rotate())} key(s) were wrapped anew; older master keys may be taken out now")
     except MasterKeyError as error:
         raise click.ClickException(str(error)) from None
+
+
+@keys.command("rotate-user")
+@click.argument("user_id")
+def rotate_user(user_id: str) -> None:
+    """Give a user (usr_...) a new data key. What was sealed under the older ones stays readable."""
+    settings = load_settings("keys")
+
+    async def rotate() -> int:
+        store = KeyStore(await open_pool(settings.keys_url.get_secret_value(), 2))
+        try:
+            vault = await open_vault(store, MasterKeys.parse(settings.master_key.get_secret_value()))
+            return await vault.rotate(parse("usr", user_id))
+        finally:
+            await store.close()
+
+    try:
+        click.echo(f"{user_id} seals under version {asyncio.run(rotate())} within {CACHE_S} seconds")
+    except AppError:
+        raise click.ClickException(f"there is no user {user_id}") from None
 
 
 @click.command("verify-certificate")

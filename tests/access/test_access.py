@@ -11,14 +11,14 @@ MakeClient = Callable[..., Awaitable[httpx.AsyncClient]]
 ADMIN = "admin:read admin:erase"
 
 
-async def test_an_operator_finds_a_user_of_their_tenant_alone(client: MakeClient) -> None:
+async def test_an_operator_finds_a_user_of_their_tenant_alone(client: MakeClient, tenant: str) -> None:
     alice = await client("alice")
     profile = (await alice.get("/v1/profile")).json()
     operator = await client("robot", client_id="robot", scope=ADMIN)
     found = await operator.post("/v1/admin/users/lookup", json={"sub": "alice"})
     assert found.json() == {"user_id": profile["id"]}
     assert (await operator.post("/v1/admin/users/lookup", json={"sub": "nobody"})).status_code == 404
-    elsewhere = await client("robot", in_tenant="another-tenant", client_id="robot", scope=ADMIN)
+    elsewhere = await client("robot", in_tenant=tenant + "-other", client_id="robot", scope=ADMIN)
     assert (await elsewhere.post("/v1/admin/users/lookup", json={"sub": "alice"})).status_code == 404
 
 
@@ -34,12 +34,14 @@ async def test_a_user_is_no_operator(client: MakeClient) -> None:
     assert (refused.status_code, refused.json()["code"]) == (403, "missing_scope")
 
 
-async def test_a_revoked_token_is_refused(client: MakeClient) -> None:
+async def test_a_revoked_token_is_refused(client: MakeClient, tenant: str) -> None:
     operator = await client("robot", client_id="robot", scope=ADMIN)
     assert (await operator.post("/v1/admin/tokens/revoke", json={"jti": "token-1"})).status_code == 204
     revoked, other = await client("alice", jti="token-1"), await client("alice", jti="token-2")
     assert (await revoked.get("/v1/profile")).status_code == 401
     assert (await other.get("/v1/profile")).status_code == 200
+    elsewhere = await client("alice", in_tenant=tenant + "-other", jti="token-1")
+    assert (await elsewhere.get("/v1/profile")).status_code == 200
 
 
 async def test_tokens_issued_before_are_refused_and_later_ones_are_not(client: MakeClient) -> None:
@@ -59,10 +61,10 @@ async def test_tokens_issued_before_are_refused_and_later_ones_are_not(client: M
     assert (await new.get("/v1/profile")).status_code == 200
 
 
-async def test_another_tenants_operator_revokes_nothing(client: MakeClient) -> None:
+async def test_another_tenants_operator_revokes_nothing(client: MakeClient, tenant: str) -> None:
     alice = await client("alice")
     user_id = (await alice.get("/v1/profile")).json()["id"]
-    elsewhere = await client("robot", in_tenant="another-tenant", client_id="robot", scope=ADMIN)
+    elsewhere = await client("robot", in_tenant=tenant + "-other", client_id="robot", scope=ADMIN)
     body = {"user_id": user_id, "issued_before": datetime.now(UTC).isoformat()}
     assert (await elsewhere.post("/v1/admin/tokens/revoke", json=body)).status_code == 404
     assert (await alice.get("/v1/profile")).status_code == 200

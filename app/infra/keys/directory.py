@@ -23,12 +23,12 @@ class Directory:
         self._vault = vault
         self._db = db
         self._known: TTLCache[Subject, tuple[Entry, Erasure | None]] = TTLCache(CACHE_SUBJECTS, CACHE_S)
-        self._revoked: TTLCache[str, bool] = TTLCache(CACHE_SUBJECTS, CACHE_S)
+        self._revoked: TTLCache[tuple[str, str], bool] = TTLCache(CACHE_SUBJECTS, CACHE_S)
 
     async def enter(self, subject: Subject, issued_at: int, token_id: str | None) -> UUID:
         """Return the subject's reference; see app.core.identity.Directory. A revocation is felt within CACHE_S."""
         if token_id is not None:
-            await self._refuse_revoked(token_id)
+            await self._refuse_revoked(subject.tenant, token_id)
         known = self._known.get(subject)
         if known is not None:
             _refuse_old(*known, issued_at)
@@ -54,10 +54,11 @@ class Directory:
         for subject in [subject for subject, (known, _) in self._known.items() if known.usr == usr]:
             self._known.pop(subject, None)
 
-    async def _refuse_revoked(self, token_id: str) -> None:
-        if token_id not in self._revoked:
-            self._revoked[token_id] = await self._vault.is_revoked(token_id)
-        if self._revoked[token_id]:
+    async def _refuse_revoked(self, tenant: str, token_id: str) -> None:
+        revoked = self._revoked.get((tenant, token_id))
+        if revoked is None:
+            revoked = self._revoked[tenant, token_id] = await self._vault.is_revoked(tenant, token_id)
+        if revoked:
             raise AppError("unauthorized", "the token was revoked")
 
 

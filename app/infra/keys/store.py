@@ -142,6 +142,9 @@ class KeyStore:
         The subject's tag stays in the register of erasures until `tag_until` (for good with `stop`). May run twice.
         """
         async with self._connection() as connection, connection.transaction():
+            # The keys before the subject: with it they would go uncounted.
+            keys = await connection.fetch("DELETE FROM data_keys WHERE usr = $1 RETURNING version", usr)
+            secrets = await connection.fetch("DELETE FROM index_secrets WHERE usr = $1 RETURNING usr", usr)
             tag = await connection.fetchval("DELETE FROM subjects WHERE usr = $1 RETURNING subject_tag", usr)
             await connection.execute(
                 "INSERT INTO erasures (usr, subject_tag, tag_until, stop) VALUES ($1, $2, $3, $4)"
@@ -151,8 +154,6 @@ class KeyStore:
                 None if stop else tag_until,
                 stop,
             )
-            keys = await connection.fetch("DELETE FROM data_keys WHERE usr = $1 RETURNING version", usr)
-            secrets = await connection.fetch("DELETE FROM index_secrets WHERE usr = $1 RETURNING usr", usr)
             await connection.execute("UPDATE erasures SET subject_tag = NULL WHERE tag_until < now()")
         return len(keys) + len(secrets)
 

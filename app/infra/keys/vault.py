@@ -94,17 +94,17 @@ class Vault:
         self._boxes.pop(usr, None)
         return destroyed
 
-    async def revoke_token(self, token_id: str, token_life: timedelta) -> None:
-        """Revoke the token of that `jti`."""
-        await self._store.revoke_token(self._token_tag(token_id), datetime.now(UTC) + token_life)
+    async def revoke_token(self, tenant: str, token_id: str, token_life: timedelta) -> None:
+        """Revoke the tenant's token of that `jti`."""
+        await self._store.revoke_token(self._token_tag(tenant, token_id), datetime.now(UTC) + token_life)
 
     async def revoke_issued_before(self, usr: UUID, moment: datetime) -> None:
         """Revoke the user's tokens issued up to a moment."""
         await self._store.revoke_issued_before(usr, moment)
 
-    async def is_revoked(self, token_id: str) -> bool:
-        """Return whether the token of that `jti` was revoked."""
-        return await self._store.is_revoked(self._token_tag(token_id))
+    async def is_revoked(self, tenant: str, token_id: str) -> bool:
+        """Return whether the tenant's token of that `jti` was revoked."""
+        return await self._store.is_revoked(self._token_tag(tenant, token_id))
 
     def receipt(self, erasure_id: UUID) -> str:
         """Return the secret that opens an erasure's certificate when the user is gone; the same at every asking."""
@@ -134,8 +134,9 @@ class Vault:
         message = b"".join(len(part).to_bytes(4) + part for part in parts)
         return hmac.new(self._subject_key, message, hashlib.sha256).digest()
 
-    def _token_tag(self, token_id: str) -> bytes:
-        return hmac.new(self._subject_key, b"token" + token_id.encode(), hashlib.sha256).digest()
+    def _token_tag(self, tenant: str, token_id: str) -> bytes:
+        named = b"token" + len(tenant.encode()).to_bytes(4) + tenant.encode() + token_id.encode()
+        return hmac.new(self._subject_key, named, hashlib.sha256).digest()
 
     def _wrap(self, key: bytes, name: bytes) -> Wrapped:
         return wrap(self._masters, key, name)
