@@ -30,6 +30,7 @@ from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
+from app.core import timing
 from app.core.audit import AccessLog, AuditEntry
 from app.core.errors import AppError
 from app.core.idempotency import KEEP_S, Answer, Attempt, Replayed
@@ -323,7 +324,7 @@ class Database:
         box: Box | None,
         engine: AsyncEngine | None = None,
     ) -> AsyncIterator[Transaction]:
-        with store_errors():
+        with store_errors(), timing.in_store():
             async with (engine or self._engine).begin() as connection:
                 # A statement of its own: folded into the query, the setting comes too late and rows are hidden.
                 await connection.execute(_BIND, {"usr": str(scope.usr), "tenant": scope.tenant})

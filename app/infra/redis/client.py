@@ -11,6 +11,7 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.exceptions import NoScriptError, RedisError
 
+from app.core import timing
 from app.core.errors import AppError
 from app.infra.redis.script import Script
 
@@ -60,7 +61,8 @@ class RedisStore:
         if time.monotonic() < self._broken_until:
             raise _unavailable()
         try:
-            yield
+            with timing.in_store():
+                yield
         except (RedisError, OSError, TimeoutError) as error:
             self._broken_until = time.monotonic() + BREAK_S
             log.warning("redis_unavailable", error=type(error).__name__, left_alone_s=BREAK_S)
