@@ -37,6 +37,7 @@ class Item:
 
 def pack(items: Sequence[Item], model: str = "") -> Segment:
     """Return the segment of at most 512 items. `model` names the embedder and its revision: those of two don't mix."""
+    _refuse_too_many(len(items))
     table: dict[UUID, int] = {}
     group_of = [table.setdefault(item.group, len(table)) for item in items]
     lengths = np.array([len(item.terms) for item in items], np.uint32)
@@ -67,8 +68,7 @@ def pack(items: Sequence[Item], model: str = "") -> Segment:
 
 def merge(segments: Sequence[Segment], model: str = "") -> Segment:
     """Return one segment of all items, in the order given, with those vectors that are of `model`."""
-    if sum(map(len, segments)) > MAX_ITEMS:
-        raise ValueError(f"a segment has at most {MAX_ITEMS} items")
+    _refuse_too_many(sum(map(len, segments)))
     if not segments:
         return pack([])
     table: dict[bytes, int] = {}
@@ -162,6 +162,11 @@ def with_vectors(segment: Segment, vectors: Mapping[UUID, Vector], model: str) -
         vectors=np.stack(levels) if levels else np.empty((0, 0), np.int8),
         model=model if levels else "",
     )
+
+
+def _refuse_too_many(items: int) -> None:
+    if items > MAX_ITEMS:
+        raise ValueError(f"a segment has at most {MAX_ITEMS} items, not {items}")
 
 
 def _without_vectors(segment: Segment) -> Segment:
