@@ -87,6 +87,54 @@ def test_the_newest_wins_and_what_is_lifted_goes(messages: list[str], kept: list
     assert in_force(messages) == kept
 
 
+# Pairs of messages, and the places of those that are in force after both.
+PAIRS = [
+    (["Please don't use emojis.", "Emojis are fine now."], []),
+    (["Don't use any emojis please", "I've changed my mind about emojis, use them."], []),
+    (["You must always reply in German.", "Please reply in English instead."], [1]),
+    (["No bullet points.", "Bullet points are okay again."], []),
+    (["Never mention my salary.", "It's ok to mention my salary again."], []),
+    (["Always include a summary at the end.", "You don't need to include a summary any more."], []),
+    (["Always include a summary at the end.", "Stop including a summary."], [1]),
+    (["Don't call me after 9pm.", "You can call me after 9pm again."], []),
+    (["Never schedule meetings on Mondays.", "Mondays are fine for meetings again."], []),
+    (["Keep replies under 50 words.", "The 50 word limit no longer applies."], []),
+    (["Use metric units.", "From now on use imperial units, please."], [1]),
+    (["Be brief.", "Be more detailed from now on."], [1]),
+    (["Write everything in lower case.", "Don't use tables"], [1]),
+    (["You may not browse the web.", "You may browse the web again."], []),
+    (["Never add comments to the code.", "Always add comments to the code."], [1]),
+    (["不要给我推荐咖啡", "现在可以推荐咖啡了"], []),
+    (["请用正式的语气", "语气随意一点就好"], [1]),
+    (["每次都要附上链接", "以后不用附链接了"], []),
+    (["别叫我老师", "叫我老师也可以了"], []),
+    (["回答必须分点", "不用再分点了，直接写段落"], []),
+    (["只用英文回答", "改用中文回答吧"], [1]),
+    (["晚上十点以后不要发消息", "晚上十点以后可以发消息了"], []),
+    (["不要用网络用语", "网络用语随便用"], []),
+    (["禁止讲笑话", "可以讲笑话了"], []),
+    (["必须先列提纲", "不需要再列提纲了"], []),
+    (["别用表格", "还是要用表格"], [1]),
+    (["代码注释必须用英文", "代码注释改用中文"], [1]),
+    (["我不吃牛肉", "我现在又吃牛肉了"], []),
+    (["不要提我的前男友", "不要提我的前公司"], [0, 1]),
+    (["必须用中文", "必须用表格"], [0, 1]),
+    (["Never use tables.", "Never use lists."], [0, 1]),
+    (["Always cite sources.", "Always use tables."], [0, 1]),
+    (["Don't share my email.", "Don't share my phone number."], [0, 1]),
+    (["Never answer in Chinese.", "Always answer in English."], [0, 1]),
+    (["Reports must be in PDF.", "Reports must have page numbers."], [0, 1]),
+    (["不要在周一安排会议", "不要在周五安排会议"], [0, 1]),
+    (["Don't recommend horror films.", "Recommend a film for tonight."], [0]),
+    (["Never book window seats.", "Can you book a window seat again like last time?"], [0]),
+]
+
+
+@pytest.mark.parametrize(("messages", "places"), PAIRS, ids=[" / ".join(messages) for messages, _ in PAIRS])
+def test_of_two_statements_those_in_force_stay(messages: list[str], places: list[int]) -> None:
+    assert in_force(messages) == [messages[place] for place in places]
+
+
 @pytest.mark.parametrize(
     "message",
     [

@@ -80,7 +80,9 @@ class _Entry:
 
     @property
     def only_lifts(self) -> bool:
-        return bool(self.directives) and all(directive.lifts for directive in self.directives)
+        """Whether it takes back and asks for nothing that has a topic ("emojis are fine again, use them")."""
+        lifts = any(directive.lifts for directive in self.directives)
+        return lifts and all(directive.lifts or directive.topic.is_empty for directive in self.directives)
 
 
 def _entry(text: str) -> _Entry:
@@ -143,10 +145,10 @@ def _supersedes(new: Directive, old: Directive) -> bool:
         return new.topic.rivals(old.topic)
     if not (new.kind is Kind.CANCEL or _reverses(new.kind, old.kind)):
         return False
-    if new.kind is Kind.DO and new.topic.within(old.topic) and not new.topic.same(old.topic):
+    if new.kind is Kind.DO and not new.topic.alike(old.topic):
         return False  # "always use e-mail" leaves "never e-mail clients" in force; the other way round it would not
     # Of "no emojis or tables", "tables are fine again" takes one: both sentences stay, the newer one after the older.
-    return new.topic.within(old.topic) and (not old.topic.is_list or new.topic.same(old.topic))
+    return new.topic.within(old.topic) and (not old.topic.is_list or new.topic.alike(old.topic))
 
 
 def _narrows(lift: Directive, old: Directive) -> bool:

@@ -28,7 +28,8 @@ _ALLOW: Final = re.compile(
     r"taking)\b.*\b(?:again|now)\W*$"
     r"|i (?:don't mind|no longer mind)\b|i(?:'m| am) (?:now )?(?:ok|okay|fine|cool|happy) with\b"
     rf"|{_NO_PERSON} (?:is|are) (?:now )?(?:ok|okay|fine|allowed|permitted|welcome|acceptable|good|back)(?: with me)?"
-    rf"(?: to use)? (?:{_AGAIN}|(?:by|with) me\b)|{_NO_PERSON} (?:is|are) (?:now |again )?(?:allowed|permitted)\W*$",
+    rf"(?: to use| for \w+(?: \w+)?)? (?:{_AGAIN}|(?:by|with) me\b)|{_NO_PERSON} (?:is|are) (?:now |"
+    rf"again )?(?:allowed|permitted)\W*$",
 )
 _RELEASE: Final = re.compile(
     r"(?:you|we) (?:no longer (?:have|need) to|(?:don't|do not) (?:have|need) to|needn't|need not)\b"

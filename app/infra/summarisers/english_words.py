@@ -15,6 +15,9 @@ TRIGGERS: Final = word_set("""
 
 
 
+
+
+
 """)
 
 LANGUAGE: Final = (
@@ -36,12 +39,18 @@ ACTS: Final = word_set("""
 
 
 
+
+
+
 """)
 
 # After "don't" and "do not": comfort, idioms, and what people say of themselves without "I".
 IDLE_AFTER_DONT: Final = word_set("""
     worry mind panic sweat cry hesitate despair laugh judge stress know think remember understand care believe recall
     feel have hate you we i they even blame suppose see hear kid work look sound matter fret
+
+
+
 
 
 
@@ -73,10 +82,16 @@ IDLE_AFTER_NEVER: Final = word_set("""
 
 
 
+
+
+
 """)
 IDLE_AFTER_ALWAYS: Final = word_set("""
     a an the nice happy good glad been wanted thought loved liked had was is fun great here there like that so and in
     my up down ready busy open calm on off your worth more
+
+
+
 
 
 
@@ -92,6 +107,9 @@ IDLE_AFTER_NO: Final = word_set("""
 
 
 
+
+
+
 """)
 VERBS_OF_STATEMENTS: Final = word_set("is was are were am has have had can will isn't wasn't aren't did does")
 
@@ -102,9 +120,15 @@ IDLE_AFTER_YOU_MUST: Final = word_set("""
 
 
 
+
+
+
 """)
 IDLE_AFTER_YOU_CANT: Final = word_set("""
     imagine believe see help blame expect know miss beat go win have be get lose wait buy tell fool please stop deny
+
+
+
 
 
 
@@ -114,6 +138,9 @@ MANNERS: Final = word_set("""
     brief concise polite formal informal honest careful precise specific clear consistent short direct neutral
     objective accurate strict quiet patient friendly critical professional respectful gentle blunt serious kind exact
     thorough detailed correct discreet fair sure explicit complete transparent humble simple
+
+
+
 
 
 
@@ -129,10 +156,16 @@ PERSONS: Final = word_set("""
 
 
 
+
+
+
 """)
 REPORTS: Final = word_set("""
     said says say told tells thinks thought believes believed asked asks wrote writes argues claims claimed wants
     wanted insists insisted warned warns heard remembers suggested mentioned keeps
+
+
+
 
 
 
@@ -144,6 +177,9 @@ HABITS: Final = word_set("""
 
 
 
+
+
+
 """)
 UNABLE: Final = word_set("""
     eat drink have use read see hear access open attend take work fly drive travel meet tolerate digest be come go
@@ -151,10 +187,16 @@ UNABLE: Final = word_set("""
 
 
 
+
+
+
 """)
 ONLY_A_FEELING: Final = word_set("imagine hope guess say wish assume think dream speak see agree recommend")
 IDLE_AFTER_I_MUST: Final = word_set("""
     admit say confess go run thank ask agree apologise apologize tell have stop dash add
+
+
+
 
 
 
@@ -166,11 +208,17 @@ TEAM_ACTS: Final = word_set("""
 
 
 
+
+
+
 """)
 
 GUESSED_AFTER_HAVE: Final = word_set("""
     a lot lots so such some many made done gone come seen known given got left lost meant put been had felt taken
     unreal read heard
+
+
+
 
 
 
@@ -183,9 +231,15 @@ FEELINGS: Final = word_set("""
 
 
 
+
+
+
 """)
 BOUNDS: Final = word_set("""
     in under below at no less more within before after by exactly between written done sent checked never always only
+
+
+
 
 
 

@@ -54,8 +54,12 @@ THINGS: Final[dict[str, str]] = {
     "heading": "headings, heading, headers, titles, title, 标题, 小标题",
     "footnote": "footnotes, footnote, 脚注",
     "word": "words, word, 字数, 字",
-    "sentence": "sentences, sentence, 句话, 句",
+    "sentence": "sentences, sentence, 句话, 句子, 句",
     "code": "code, 代码",
+    "font": "font, fonts, 字体",
+    "writing": "文字",
+    "hotel": "hotel, hotels, 酒店, 旅馆, 宾馆",
+    "bar": "bar, bars, 酒吧",
     "comment": "comments, comment, 注释",
     "source": "sources, source, citations, citation, cite, citing, references, 来源, 出处, 引用",
     "joke": "jokes, joke, joking, humour, humor, 笑话, 玩笑, 幽默",
@@ -96,6 +100,9 @@ GENERIC: Final = word_set("""
     内容 输出 对话
 
 
+
+
+
 """)
 
 ENGLISH_FILLER: Final = word_set("""
@@ -109,7 +116,11 @@ ENGLISH_FILLER: Final = word_set("""
     remember note avoid stop quit refrain use using used uses make keep let it's i'm i'd you're there there's like
     start starting such after before during sometimes actually instead rather well oh yes yeah much many bit way same
     up out back once welcome forget ignore drop lift cancel disregard remove supposed strictly absolutely under
-    circumstances whatsoever ask anything mind here new said told asked earlier thanks thank
+    circumstances whatsoever ask anything mind here new said told asked earlier thanks thank i've i'll changed
+    applies apply
+
+
+
 
 
 """)
@@ -121,11 +132,11 @@ CHINESE_FILLER: Final = sorted(
     注意 切记 千万 一定要 一定 绝对 务必 必须 只能 只准 只许 只可以 只要 只用 只 不要 不准 不许 不得 不能 不可以 不可
     不该 不应该 不再 不用 不必 不需要 无需 没必要 别 禁止 严禁 切勿 请勿 勿 避免 停止 可以 允许 能 可 再 重新 继续
     恢复 又 也 都 就 还 很 最好 尽量 尽可能 一律 始终 永远 一直 每次 总是 任何 所有 全部 一切 每个 每 使用 采用 改用
-    用 出现 包含 写明 注明 标明 写 说 讲 做 加上 加 带 给 对 跟 和 与 或者 或 及 以及 把 被 让 叫 用到 提到 提 我们
-    我 你们 你 您 咱们 的 地 得 了 着 过 吧 啊 哦 呢 嘛 吗 呀 在 里面 里 中 内 上 时候 时 之前 之后 后面 前 后 是 有
-    会 要 想 希望 这个 那个 这条 那条 这 那 一点 一些 一下 一个 点 些 个 太 更 比较 方式 形式 没关系 没问题 无所谓 行
-    好 之前说的 刚才 限制 要求 规定 规则 禁令 约束 取消 解除 作废 忘掉 忽略 撤销 来 去 成 为 以 从 起 开始 而 但 如果
-    的话 需要
+    用 出现 包含 写明 注明 标明 写 说 加上 给 对 跟 和 与 或者 或 及 以及 把 被 让 叫 用到 提到 我们 我 你们 你 您
+    咱们 的 地 得 了 着 过 吧 啊 哦 呢 嘛 吗 呀 在 里面 里 时候 时 之前 之后 后面 是 有 会 要 想 希望 这个 那个 这条
+    那条 这 那 一点 一些 一下 一个 些 个 太 更 比较 方式 形式 随便 语气 没关系 没问题 无所谓 之前说的 刚才 限制 要求
+    规定 规则 禁令 约束 取消 解除 作废 忘掉 忽略 撤销 开始 而 但 如果 的话 需要
+
 
 
     """),

@@ -21,12 +21,24 @@ class Topic:
     values: frozenset[Value]
     is_list: bool
 
+    @property
+    def is_empty(self) -> bool:
+        return not (self.terms or self.values)
+
     def within(self, other: "Topic") -> bool:
-        """Whether all that is named here is named there."""
-        return bool(self.terms or self.values) and self.terms <= other.terms and self.values <= other.values
+        """Whether all that is named here is named there; of pairs of Chinese characters half is enough."""
+        if self.is_empty or not self.values <= other.values:
+            return False
+        missing = self.terms - other.terms
+        pairs = {term for term in self.terms if _HAN.match(term)}
+        return missing <= pairs and 2 * len(missing) <= len(pairs)
+
+    def alike(self, other: "Topic") -> bool:
+        """Whether both are within each other."""
+        return self.within(other) and other.within(self)
 
     def same(self, other: "Topic") -> bool:
-        return self.within(other) and other.within(self)
+        return not self.is_empty and self.terms == other.terms and self.values == other.values
 
     def rivals(self, other: "Topic") -> bool:
         """Whether both ask for different values of the same: English and Chinese answers, 100 and 50 words."""
@@ -49,12 +61,15 @@ _AT_MOST_ZH: Final = re.compile(r"(?:不要|不得|不能|别|不可)?(?:超过|
 _NUMBER: Final = re.compile(
     r"\d+(?:[.,:]\d+)*"
     r"|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|twelve|fifteen|twenty|thirty|fifty|hundred)\b"
-    r"|[一二两三四五六七八九十百千万]+(?=字|句|条|点|段|行|页|个字|分钟|小时|天|块|元|次)",
+    r"|(?!一点)[一二两三四五六七八九十百千万]+(?=字|句|条|点|段|行|页|个字|分钟|小时|天|块|元|次)",
 )
 _CALL_ME: Final = re.compile(
-    r"\b(?:call|address) me (?:as )?(?P<name>[\w. ]{1,30})|(?:叫|称呼|喊)我(?:为|做|作)?\s*(?P<zh>\w{1,10})",
+    r"\b(?:call|address) me (?:as )?(?!(?:after|before|at|on|in|back|when|if|for|by|until|later|unless|again|any)\b)"
+    r"(?P<name>[\w. ]{1,30})|(?:叫|称呼|喊)我(?:为|做|作)?\s*(?P<zh>\w{1,10})",
 )
-_NOT_OF_A_NAME: Final = re.compile(r" (?:from now on|please|instead|ok|okay|always)\b.*|就行|就好|吧$|就可以")
+_NOT_OF_A_NAME: Final = re.compile(
+    r" (?:from now on|please|instead|ok|okay|always)\b.*|就行|就好|吧$|就可以|也可以了?|也行了?"
+)
 _LIST: Final = re.compile(r"\b(?:and|or|nor)\b|[/、&]|和|与|或|及|跟|,\s*\w+\s*$")
 
 
