@@ -1,0 +1,171 @@
+"""Says something secret in every field of every kind of memory, over HTTP, and in whatever else a caller may send."""
+
+import json
+from typing import Any
+
+import httpx
+
+from tests.trust.running import becomes_true
+
+WORD = "quetzalcoatlus"
+SHOWN = "QuetzalCoatlus"
+CHINESE = "魑魅魍魉"
+INDEXED_WITHIN_S = 90.0
+ASSEMBLED_WITHIN_S = 30.0
+
+Json = dict[str, Any]  # Any: JSON of the API
+
+
+def secret(field: str) -> str:
+    """Return a text with the words that are looked for, and the field it stands in for whoever finds it."""
+    return f"{field}: the {SHOWN} of {field} and {CHINESE}之{field}"
+
+
+def plant(client: httpx.Client, number: int) -> None:
+    """Fill every field of one user's memory. Each write carries an idempotency key of its own and is sent twice."""
+    for method, path, body, headers in _writes(client, number):
+        name = "content" if isinstance(body, bytes) else "json"
+        key = f"{WORD}-{number}-{method}-{path[-40:]}"
+        sent = [
+            client.request(method, path, headers={"Idempotency-Key": key, **headers}, **{name: body}) for _ in range(2)
+        ]
+        assert all(answer.is_success for answer in sent), (method, path, [answer.text for answer in sent])
+
+
+def _writes(client: httpx.Client, number: int) -> list[tuple[str, str, Any, dict[str, str]]]:
+    session = client.post(
+        "/v1/sessions",
+        json={"external_id": secret("external_id"), "title": secret("title"), "metadata": {SHOWN: secret("metadata")}},
+    )
+    document = client.post("/v1/knowledge/documents", json=_document("first"))
+    preference = client.put(
+        f"/v1/preferences/{WORD}.{number}",
+        json={"value": {SHOWN: [secret("value")]}, "reason": secret("reason")},
+        headers={"If-None-Match": "*"},
+    )
+    assert {session.status_code, document.status_code, preference.status_code} == {201, 202}, (
+        session.text,
+        document.text,
+        preference.text,
+    )
+    session_id, document_id = session.json()["id"], document.json()["id"]
+    merge = {"Content-Type": "application/merge-patch+json", "If-Match": '"0"'}
+    first, again = {"If-Match": '"1"'}, {"If-Match": '"2"'}
+    return [
+        ("PATCH", "/v1/profile", json.dumps(_profile()).encode(), merge),
+        ("POST", f"/v1/sessions/{session_id}/messages", {"messages": _messages()}, {}),
+        ("PATCH", f"/v1/sessions/{session_id}", {"title": secret("title again")}, {"If-Match": "*"}),
+        ("PUT", f"/v1/preferences/{WORD}.{number}", {"value": secret("second value")}, first),
+        ("POST", f"/v1/preferences/{WORD}.{number}/rollback", {"to_version": 1}, again),
+        ("PUT", "/v1/preferences", {"items": [_item("gone"), _item("kept")]}, {}),
+        ("DELETE", f"/v1/preferences/{WORD}.gone", None, first),
+        ("PUT", f"/v1/knowledge/documents/{document_id}", _document("second"), first),
+        ("POST", "/v1/knowledge/uploads", *_upload()),
+    ]
+
+
+def _document(which: str) -> Json:
+    return {
+        "text": f"# {secret('heading')}\n\n" + "\n\n".join(secret(f"{which} paragraph {each}") for each in range(20)),
+        "doc_type": f"{SHOWN} type",
+        "title": secret("document title"),
+        "metadata": {SHOWN: [secret("document metadata")]},
+    }
+
+
+def _item(name: str) -> Json:
+    return {"key": f"{WORD}.{name}", "value": secret(name), "reason": secret("reason"), "version": None}
+
+
+def _profile() -> Json:
+    said: Json = {name: secret(name) for name in ("name", "role", "department")}
+    return said | {"attributes": {SHOWN: {"deep": [secret("attribute")]}}}
+
+
+def _messages() -> list[Json]:
+    call = {"id": f"call-{WORD}", "type": "function", "function": {"name": SHOWN, "arguments": secret("arguments")}}
+    said: list[Json] = [
+        {"role": "user", "content": f"I never eat {SHOWN} and I must have {CHINESE}.", "name": SHOWN},
+        {
+            "role": "user",
+            "content": f"我从不吃{CHINESE}，请一直用中文回答。",
+            "metadata": {SHOWN: secret("of message")},
+        },
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "content": secret("tool's result"), "tool_call_id": f"call-{WORD}"},
+        {"role": "system", "content": secret("system")},
+    ]
+    return said + [{"role": "user", "content": secret(f"turn {each}")} for each in range(30)]
+
+
+def _upload() -> tuple[bytes, dict[str, str]]:
+    fields = {"doc_type": f"{SHOWN} uploaded", "title": secret("upload"), "metadata": json.dumps({SHOWN: CHINESE})}
+    files = {"file": (f"{SHOWN}-{CHINESE}.md", secret("upload's text").encode("utf-16"))}
+    request = httpx.Request("POST", "http://cairn.test", data=fields, files=files)
+    return request.read(), {"Content-Type": request.headers["Content-Type"]}
+
+
+def ask(client: httpx.Client) -> None:
+    """Ask every question that a caller can put words into, and check that the memory answers with what was planted."""
+    session_id = client.get("/v1/sessions").json()["items"][0]["id"]
+    question = {"query": f"What of the {SHOWN} and {CHINESE}?"}
+    body = question | {"session_id": session_id, "budget_tokens": 4_000}
+
+    def is_assembled() -> bool:
+        """Right after a start on a busy machine a context may be refused for its deadline."""
+        context = client.post("/v1/context", json=body)
+        assert context.status_code in {200, 503}, context.text
+        return context.status_code == 200 and SHOWN in context.json()["prompt"]
+
+    assert becomes_true(is_assembled, ASSEMBLED_WITHIN_S)
+    found = client.post("/v1/knowledge/search", json=question | {"doc_type": [f"{SHOWN} type", f"{SHOWN} uploaded"]})
+    assert SHOWN in found.json()["hits"][0]["text"]
+    recalled = client.post("/v1/recall", json=question)
+    assert SHOWN in recalled.json()["hits"][0]["text"]
+    assert SHOWN in client.get("/v1/memory-log").json()["items"][0]["query"]
+    assert SHOWN in client.get(f"/v1/sessions/{session_id}").json()["title"]
+    assert SHOWN in client.get("/v1/profile").json()["name"]
+
+
+def provoke(client: httpx.Client) -> None:
+    """Put the words where they are refused: what is wrong is told, and written down nowhere."""
+    refused = [
+        client.get("/v1/preferences", params={SHOWN: CHINESE}),
+        client.get("/v1/preferences", params={"agent_id": WORD}),
+        client.get("/v1/preferences", params={"as_of": SHOWN, "snapshot": CHINESE}),
+        client.get("/v1/sessions", params={"cursor": SHOWN}),
+        client.get(f"/v1/{SHOWN}/{CHINESE}"),
+        client.get(f"/v1/sessions/{SHOWN}"),
+        client.get(f"/v1/preferences/{WORD}.never"),
+        client.get(f"/v1/preferences/{SHOWN} {CHINESE}"),
+        client.post("/v1/sessions", json={SHOWN: CHINESE, "title": [SHOWN]}),
+        client.post("/v1/sessions", content=f'{{"title": "{SHOWN} {CHINESE}'.encode(), headers=JSON),
+        client.post("/v1/sessions", json={"title": f"{SHOWN}\x00"}),
+        client.post("/v1/sessions", json={}, headers={"Idempotency-Key": f"{SHOWN} {WORD}"}),
+        client.post("/v1/context", json={"query": SHOWN, "session_id": f"ses_{SHOWN}"}),
+        client.post("/v1/context", json={"query": SHOWN, "snapshot": WORD}),
+        client.post("/v1/knowledge/uploads", content=SHOWN.encode(), headers={"Content-Type": f"text/{WORD}"}),
+        client.get("/v1/preferences", headers={"Authorization": f"Bearer {SHOWN}.{WORD}.{WORD}"}),
+    ]
+    assert all(400 <= answer.status_code < 500 for answer in refused), [answer.status_code for answer in refused]
+    taken = client.get("/v1/profile", headers={"User-Agent": SHOWN, "Referer": WORD, "X-User-Id": WORD, "Cookie": WORD})
+    assert taken.status_code == 200
+    binary = {"file": (f"{SHOWN}.bin", b"\x00\x01\x02" + SHOWN.encode() + bytes(200))}
+    assert client.post("/v1/knowledge/uploads", data={"doc_type": SHOWN}, files=binary).status_code in {202, 415, 422}
+
+
+JSON = {"Content-Type": "application/json"}
+
+
+def await_indexed(client: httpx.Client) -> None:
+    """Wait until the worker has done everything: the words have been through all that it does."""
+
+    def is_done() -> bool:
+        documents = client.get("/v1/knowledge/documents").json()["items"]
+        pending = [
+            client.post(path, json={"query": "anything"}).json()["index"]["pending"]
+            for path in ("/v1/knowledge/search", "/v1/recall")
+        ]
+        return all(each["status"] in {"ready", "failed"} for each in documents) and pending == [0, 0]
+
+    assert becomes_true(is_done, INDEXED_WITHIN_S)
