@@ -104,6 +104,7 @@ _TYPES: Final = {
     "scales": "<f4",
 }
 _COUNTS: Final = struct.Struct(f"<{len(_TYPES)}I")
+_KINDS: Final = tuple((name, np.dtype(kind)) for name, kind in _TYPES.items())
 
 
 def encode(segment: Segment) -> bytes:
@@ -154,13 +155,15 @@ def _read(body: memoryview) -> Segment:
     model = str(body[at : at + model_bytes], "utf-8")
     at += model_bytes
     unpacker = zlib.decompressobj()
-    unpacked = memoryview(unpacker.decompress(body[at : at + packed_bytes], sum(sizes) + 1))
+    unpacked = unpacker.decompress(body[at : at + packed_bytes], sum(sizes) + 1)
     if len(unpacked) != sum(sizes) or not unpacker.eof:
         raise ValueError("the arrays aren't of the sizes told")
     arrays: dict[str, NDArray[np.generic]] = {}
     left = 0
-    for (name, kind), size in zip(_TYPES.items(), sizes, strict=True):
-        arrays[name] = np.frombuffer(unpacked[left : left + size], kind)
+    for (name, kind), size in zip(_KINDS, sizes, strict=True):
+        if size % kind.itemsize:
+            raise ValueError("half a value")
+        arrays[name] = np.frombuffer(unpacked, kind, size // kind.itemsize, left) if size else np.empty(0, kind)
         left += size
     vectors = np.frombuffer(body[at + packed_bytes :], np.int8)
     rows = len(arrays["scales"])
