@@ -13,6 +13,7 @@ from app.core.errors import AppError
 from app.core.jobs import Job
 from app.core.scope import Scope
 from app.core.text.language import language_code
+from app.core.text.passages import passage, spoken
 from app.core.text.sentences import sentences
 from app.core.text.terms import speaker, terms
 from app.infra.crypto.box import Box
@@ -58,7 +59,8 @@ def words_of(box: Box, draft: Draft) -> Words | None:
     if not text.strip():
         return None
     name = speaker(draft.body.name or "")
-    return Words(box.term_ids(terms(text)), language_code(text), box.term(name) if name else 0)
+    said = spoken(draft.body.name or "", text)
+    return Words(box.term_ids(terms(said)), language_code(text), box.term(name) if name else 0)
 
 
 def items(session_id: UUID, words: Sequence[Words | None], sealed: Sequence[SealedMessage]) -> list[Item]:
@@ -79,8 +81,11 @@ def items(session_id: UUID, words: Sequence[Words | None], sealed: Sequence[Seal
     ]
 
 
-def pieces(message: Message) -> list[str]:
-    """Return the pieces of a message that its vector is made of: whole sentences, as many as fit into each piece."""
+def pieces(message: Message, before: Message | None = None) -> list[str]:
+    """Return the pieces of a message that its vector is made of: whole sentences, as many as fit into each piece.
+
+    The first one has its speaker and what it answers: `before`, the message before it in its session.
+    """
     limit = USER_PIECES if message.role is Role.USER else 1
     text = message.text[: PIECE_CHARS * limit]
     found = [""]
@@ -91,7 +96,22 @@ def pieces(message: Message) -> list[str]:
                 found[-1] += part
             else:
                 found.append(part)
-    return [piece for piece in found if piece.strip()][:limit]
+    first, *others = [piece for piece in found if piece.strip()][:limit] or [""]
+    return [passage(_spoken(message, first), _answered(message, before)), *others] if first else []
+
+
+def _answered(message: Message, before: Message | None) -> str:
+    if before is None or _who(before) == _who(message):
+        return ""
+    return _spoken(before, before.text)
+
+
+def _who(message: Message) -> tuple[Role, str]:
+    return message.role, message.body.name or ""
+
+
+def _spoken(message: Message, text: str) -> str:
+    return spoken(message.body.name or "", text)
 
 
 class IndexMessages:
@@ -111,9 +131,11 @@ class IndexMessages:
             async with self._db.read(scope) as tx:
                 waiting = await self._segments.unembedded(tx, BATCH_MESSAGES)
                 messages = await store.find_messages(tx, waiting)
+                places = [(message.session_id, message.seq - 1) for message in messages]
+                before = await store.find_neighbours(tx, places) if places else []
             if not waiting:
                 break
-            vectors = await self._vectors(messages)
+            vectors = await self._vectors(messages, before)
             gone = sorted(set(waiting) - vectors.keys())
             async with self._db.write(scope) as tx:
                 entry = AuditEntry("index", "message")
@@ -131,8 +153,9 @@ class IndexMessages:
                 if not await self._segments.compact(tx, AuditEntry("compact", "message")):
                     return
 
-    async def _vectors(self, messages: Sequence[Message]) -> dict[UUID, Vector]:
-        texts = {message.id: pieces(message) for message in messages}
+    async def _vectors(self, messages: Sequence[Message], before: Sequence[Message]) -> dict[UUID, Vector]:
+        at = {(message.session_id, message.seq): message for message in before}
+        texts = {one.id: pieces(one, at.get((one.session_id, one.seq - 1))) for one in messages}
         try:
             rows = await self._embedding.embed([piece for one in texts.values() for piece in one])
         except EmbedderUnavailableError as error:

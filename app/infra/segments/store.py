@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 from uuid import UUID
 
-from sqlalchemy import delete, func, insert, select, update
+from sqlalchemy import Row, delete, func, insert, select, update
 
 from app.core.audit import AuditEntry
 from app.core.ids import uuid7
@@ -89,10 +89,13 @@ class SegmentStore:
             .returning(segment_items.c.id, segment_items.c.revision, segment_items.c.body_sealed)
         )
         rows = sorted((await tx.change(taken, entry)).all())
-        opened = [decode(tx.box.open(row.body_sealed, _item_place(row.id, row.revision))) for row in rows]
-        if opened:
-            await self._insert_segment(tx, merge(opened, self.model), entry)
-        return len(opened)
+        opened = {row: decode(tx.box.open(row.body_sealed, _item_place(row.id, row.revision))) for row in rows}
+        ready = [segment for segment in opened.values() if segment.model == self.model]
+        if ready:
+            await self._insert_segment(tx, merge(ready, self.model), entry)
+        stale = [row for row, segment in opened.items() if segment.model != self.model]
+        await self._put_back(tx, {row: opened[row] for row in stale}, entry)
+        return len(ready)
 
     async def remove(self, tx: Transaction, ids: Sequence[UUID], entry: AuditEntry) -> None:
         """Take items out, wherever they are. Newer items first: compaction moves from there into the segments."""
@@ -123,6 +126,22 @@ class SegmentStore:
         sealed = await self._bodies(tx, draft.missing) if draft.missing else {}
         box = tx.box
         return await self._cache.finish(draft, sealed, lambda part, body: box.open(body, _place(part)))
+
+    async def _put_back(self, tx: Transaction, stale: Mapping[Row[Any], Segment], entry: AuditEntry) -> None:
+        """Let items whose vectors another model made wait for new ones."""
+        rows = [
+            {
+                **tx.owner,
+                "id": row.id,
+                "kind": self._kind,
+                "revision": row.revision + 1,
+                "embedded": False,
+                "body_sealed": _seal_item(tx.box, row.id, row.revision + 1, segment),
+            }
+            for row, segment in stale.items()
+        ]
+        if rows:
+            await tx.change(insert(segment_items), entry, rows)
 
     async def _bodies(self, tx: Transaction, missing: Sequence[Part]) -> dict[Part, bytes]:
         bodies: dict[Part, bytes] = {}
