@@ -5,6 +5,7 @@ user has many. Whenever Chroma fails, is short of vectors or has yet to be told 
 """
 
 import asyncio
+import time
 from collections.abc import Set as AbstractSet
 from typing import Final, Protocol
 from uuid import UUID
@@ -24,6 +25,8 @@ from app.infra.segments.store import SegmentStore
 from app.knowledge import chunk_store
 from app.knowledge.service import REBUILD_JOB
 
+# A server that didn't answer isn't asked again for so long: searches don't queue up behind its time-out.
+PAUSE_S: Final = 5.0
 NO_TERMS: Final[NDArray[np.uint64]] = np.empty(0, np.uint64)
 
 log = structlog.get_logger("cairn.knowledge")
@@ -69,9 +72,12 @@ class ChromaVectors:
         self._db = db
         self._chroma = chroma
         self._model = model
+        self._asked_again_at_s = 0.0
 
     async def nearest(self, scope: Scope, vector: NDArray[np.float32], limit: int) -> AbstractSet[UUID]:
         """Return the nearest that Chroma finds and Postgres knows."""
+        if time.monotonic() < self._asked_again_at_s:
+            raise UnfitError(broken=False)
         async with self._db.read(scope) as tx:
             extent = await chunk_store.extent(tx, self._model)
             box = tx.box
@@ -83,6 +89,7 @@ class ChromaVectors:
                 self._chroma.nearest(box, vector, limit),
             )
         except AppError as error:
+            self._asked_again_at_s = time.monotonic() + PAUSE_S
             log.warning("index_unavailable", usr=str(scope.usr), code=error.code)
             raise UnfitError(broken=False) from error
         if count != extent.texts or len(near) < min(limit, extent.texts):

@@ -1,5 +1,6 @@
 """A Chroma server of a test's own, to be stopped, killed and started again."""
 
+import signal
 import subprocess
 import time
 from pathlib import Path
@@ -39,6 +40,10 @@ class ChromaServer:
             self._process.terminate()
             self._process.wait(30)
             self._process = None
+
+    def send(self, number: signal.Signals) -> None:
+        assert self._process is not None
+        self._process.send_signal(number)
 
     def kill(self) -> None:
         assert self._process is not None

@@ -2,6 +2,7 @@
 
 import asyncio
 import shutil
+import signal
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from collections.abc import Set as AbstractSet
 from typing import Any
@@ -18,7 +19,7 @@ from app.core.audit import AuditEntry
 from app.core.errors import AppError
 from app.core.scope import Scope
 from app.core.versions import Anything, Exactly
-from app.infra.chroma.client import ChromaClient, NoCollectionError
+from app.infra.chroma.client import READ_TIMEOUT_S, ChromaClient, NoCollectionError
 from app.infra.chroma.index import ChromaIndex
 from app.infra.db.tables import users
 from app.infra.embedders.build import build
@@ -154,6 +155,20 @@ async def test_with_chroma_stopped_search_answers_the_same_and_afterwards_it_hea
     assert await answers(by_chroma, someone) == before
 
 
+async def test_with_chroma_hanging_one_search_waits_and_the_next_ones_do_not(
+    by_chroma: Knowledge, scope: MakeScope, chroma: ChromaServer
+) -> None:
+    someone = await scope()
+    await filled(by_chroma, someone)
+    before = await answers(by_chroma, someone)
+    chroma.send(signal.SIGSTOP)
+    try:
+        async with asyncio.timeout(2 * READ_TIMEOUT_S + 10):
+            assert await answers(by_chroma, someone) == before
+    finally:
+        chroma.send(signal.SIGCONT)
+
+
 async def test_what_chroma_lost_is_answered_exactly_and_built_anew(
     by_chroma: Knowledge, scope: MakeScope, index: ChromaIndex, keeper: VectorKeeper, tea: AskForTea
 ) -> None:
@@ -187,6 +202,7 @@ async def test_a_search_that_meets_a_broken_index_has_it_built_anew(
     before = await answers(by_chroma, someone)
 
     async def is_complete() -> bool:
+        await by_chroma.find(someone, "tea")  # a pause that another test has caused may have to pass first
         return (await keeper.check(someone)).is_complete
 
     async with working(by_chroma.wiring, settings):

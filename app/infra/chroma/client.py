@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 from app.core.errors import AppError
 
 CONNECT_TIMEOUT_S: Final = 1.0
-READ_TIMEOUT_S: Final = 10.0
+# Who waits for a search is better served by the exact index than by a server that takes longer.
+READ_TIMEOUT_S: Final = 2.0
 WRITE_TIMEOUT_S: Final = 60.0
 MAX_CONNECTIONS: Final = 16
 _DATABASE: Final = "/api/v2/tenants/default_tenant/databases/default_database"
