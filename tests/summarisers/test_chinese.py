@@ -237,3 +237,49 @@ def test_a_constraint_is_found_in_the_users_words(text: str) -> None:
 @pytest.mark.parametrize("text", PASSED_OVER)
 def test_what_binds_nobody_is_passed_over(text: str) -> None:
     assert constraints(text) == []
+
+
+ACTS = [
+    *(
+        "用术语",
+        "提我的前任",
+        "吵醒孩子",
+        "给狗吃巧克力",
+        "升级数据库",
+        "把厨房刷成红色",
+        "转发我的邮件",
+        "卖掉股票",
+        "下雨时爬山",
+    ),
+    *("邀请小王", "开着灯", "停在草坪上", "重构解析器", "跳过评审", "买塑料袋", "覆盖原文件", "半夜发消息", "隐藏错误"),
+]
+FORMS = [
+    *(
+        "不要{}。",
+        "别{}",
+        "禁止{}！",
+        "千万别{}",
+        "请不要{}，谢谢",
+        "你不能{}",
+        "绝对不许{}",
+        "不准{}",
+        "不得{}",
+        "以后都别{}",
+    ),
+    *(
+        "我不希望你{}",
+        "麻烦别{}了",
+        "严禁{}",
+        "请勿{}",
+        "以后不要再{}了",
+        "记住，不要{}",
+        "你必须{}",
+        "务必{}",
+        "以后都要{}",
+    ),
+]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_marker_binds_with_any_verb(form: str) -> None:
+    assert [act for act in ACTS if not constraints(form.format(act))] == []

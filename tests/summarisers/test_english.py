@@ -303,3 +303,46 @@ def test_a_constraint_is_found_in_the_users_words(text: str) -> None:
 @pytest.mark.parametrize("text", PASSED_OVER)
 def test_what_binds_nobody_is_passed_over(text: str) -> None:
     assert constraints(text) == []
+
+
+ACTS = [
+    *(
+        "use jargon",
+        "mention my ex",
+        "wake the baby",
+        "feed the dog chocolate",
+        "upgrade the database",
+        "climb in the rain",
+    ),
+    *(
+        "paint the kitchen red",
+        "forward my mail",
+        "sell any shares",
+        "invite Tom",
+        "leave the lights on",
+        "hide errors",
+    ),
+    *("park on the lawn", "trust that vendor", "refactor the parser", "merge without review", "ping me at night"),
+]
+FORMS = [
+    *("Don't {}.", "Never {}.", "You must never {}.", "You must not {}.", "Please do not {}.", "You must {}."),
+    *(
+        "I don't want you to {}.",
+        "Always ask before you {}.",
+        "You should never {}.",
+        "And don't {} either.",
+        "do not {}",
+    ),
+    *(
+        "Remember: never {}!",
+        "Make sure you don't {}.",
+        "You may not {}.",
+        "You are never to {}.",
+        "Only {} if I say so.",
+    ),
+]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_marker_binds_with_any_verb(form: str) -> None:
+    assert [act for act in ACTS if not constraints(form.format(act))] == []

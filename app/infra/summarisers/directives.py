@@ -2,7 +2,7 @@
 
 import re
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from app.infra.summarisers import chinese, english, topics
 from app.infra.summarisers.kinds import CANCEL, Kind, Place, Reading
@@ -14,11 +14,12 @@ _HAN: Final = re.compile(r"[\u4e00-\u9fff]")
 _LATIN: Final = re.compile(r"[a-z]{2}")
 # Between digits a comma or a colon is part of a number or a time; after a bare "don't" it is a pause.
 _BREAK: Final = re.compile(
+    r"(?=[,:;，；：—–\s因否不以免而并但同也])(?:"
     r"[,:](?<!do not.)(?<!don't.)(?<!never.)(?<!ever.)(?:(?<!\d.)|(?!\d))\s*|[;，；：]\s*|[—–]{1,2}"
-    r"|\s(?:[-–—]+\s+|(?=(?:because|since|otherwise|or else|so that)\b)|(?P<joint>and|but|or)\s+(?=(?:(?:please|"
-    r"also|then|instead) )?"
-    r"(?:never|always|don't|do not|only|make sure|must|avoid|use|keep|answer|reply|call me|you may|you can|"
-    r"you must)\b))|因为|否则|不然|以免|免得|(?:而且|并且|但是?|同时|也)(?=请|不要|别|必须|务必|只能|一律|都|要|禁止)",
+    r"|\s(?:[-–—]+\s+|(?=(?:because|since|otherwise|or else|so that)\b)|(?P<joint>and|but|or)\s+"
+    r"(?=(?:(?:please|also|then|instead) )?(?:never|always|don't|do not|only|make sure|must|avoid|use|keep|answer|"
+    r"reply|call me|you may|you can|you must)\b))"
+    r"|因为|否则|不然|以免|免得|(?:而且|并且|但是?|同时|也)(?=请|不要|别|必须|务必|只能|一律|都|要|禁止))",
 )
 _CONDITION: Final = re.compile(
     r"(?:if|when|whenever|unless|while|in case|once|as long as|except|for|in|during|on|before|after|with)\b"
@@ -47,6 +48,7 @@ _TAKEN_BACK: Final = re.compile(
 # A clause of one's own, after which "always calm" is no command; a greeting and an answer are none.
 _STATEMENT: Final = re.compile(r"\W*[\w']+ [\w']+")
 _LIST_ITEM_WORDS: Final = 4
+_OPENING_CHARS: Final = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,16 +66,14 @@ class Directive:
         return self.kind in _LIFTING
 
 
-@dataclass(frozen=True, slots=True)
-class _Clause:
+class _Clause(NamedTuple):
     text: str
     start: int
     end: int
     is_joined: bool  # by a conjunction without a comma
 
 
-@dataclass(frozen=True, slots=True)
-class _Found:
+class _Found(NamedTuple):
     clause: _Clause
     reading: Reading
     context: list[_Clause]  # conditions of the sentence, and the rest of a list
@@ -100,39 +100,54 @@ def directives(sentence: Sentence) -> list[Directive]:
 
 def _readings(sentence: Sentence) -> list[_Found]:
     plain = sentence.plain
-    has_han = bool(_HAN.search(plain))
-    if not (english.mentions(plain) or (has_han and chinese.mentions(plain))):
+    has_han, has_latin = bool(_HAN.search(plain)), bool(_LATIN.search(plain))
+    if not ((has_han and chinese.mentions(plain)) or (has_latin and english.mentions(plain))):
         return []
     clauses = _clauses(plain)
     is_tagged = False
     is_asked = sentence.is_question or (has_han and chinese.asks(clauses[-1].text))
     if is_asked and len(clauses) > 1 and (english.is_tag(clauses[-1].text) or chinese.is_tag(clauses[-1].text)):
         clauses, is_asked, is_tagged = clauses[:-1], False, True
-    has_latin = bool(_LATIN.search(plain))
-    stands = has_latin and (english.stands(plain) or any(english.is_standing(clause.text) for clause in clauses[1:]))
-    place = Place.OCCASION if stands else Place.FREE
+    found = _read_all(clauses, is_asked=is_asked, has_latin=has_latin)
+    if is_tagged:  # "they must be closed, right?"
+        found = {at: reading for at, reading in found.items() if not reading.is_weak}
+    return _in_context(clauses, found) if found else []
+
+
+def _read_all(clauses: list[_Clause], *, is_asked: bool, has_latin: bool) -> dict[int, Reading]:
+    """Return how each clause is read that means anything, by its place."""
     found: dict[int, Reading] = {}
-    conditions: list[_Clause] = []
+    stands = has_latin and any(english.stands(clause.text) or english.is_standing(clause.text) for clause in clauses)
+    place = Place.OCCASION if stands else Place.FREE
     for at, clause in enumerate(clauses):
-        if _HEARSAY.match(clause.text) and not _OWN_WORDS.match(clause.text):
-            break
-        recalled = _recalled(clauses[:at]) if _TAKEN_BACK.fullmatch(clause.text) else None
+        recalled = _recalled(clauses[:at]) if at and _TAKEN_BACK.fullmatch(clause.text) else None
         if recalled is not None:
             found = {recalled: CANCEL}
             continue
         if place is Place.STATEMENT and clause.is_joined:
             place = Place.CONJUNCTION
         reading = _reading(clause.text, place, is_asked=is_asked, is_last=at == len(clauses) - 1)
-        if reading is not None and is_tagged and reading.is_weak:
-            continue  # "they must be closed, right?"
         if reading is not None:
             found[at] = reading
-        elif _CONDITION.match(clause.text):
-            conditions.append(clause)
         place = _place_after(clause, reading) if has_latin else Place.FREE
-    return [
-        _Found(clauses[at], reading, [*_listed_after(clauses, at, found), *conditions]) for at, reading in found.items()
+    return found
+
+
+def _in_context(clauses: list[_Clause], found: dict[int, Reading]) -> list[_Found]:
+    """Leave out what comes after "she said", and add to each clause what belongs to its topic."""
+    end = next((at for at, clause in enumerate(clauses) if _is_hearsay(clause.text)), len(clauses))
+    conditions = [
+        clause for at, clause in enumerate(clauses[:end]) if at not in found and _CONDITION.match(clause.text)
     ]
+    return [
+        _Found(clauses[at], reading, [*_listed_after(clauses, at, found), *conditions])
+        for at, reading in found.items()
+        if at < end
+    ]
+
+
+def _is_hearsay(text: str) -> bool:
+    return bool(_HEARSAY.match(text)) and not _OWN_WORDS.match(text)
 
 
 def _clauses(plain: str) -> list[_Clause]:
@@ -141,7 +156,7 @@ def _clauses(plain: str) -> list[_Clause]:
     start, is_joined = 0, False
     for match in _BREAK.finditer(plain):
         text = plain[start : match.start()]
-        if (chinese if _HAN.search(text) else english).is_standing(text):
+        if len(text) < _OPENING_CHARS and (chinese if _HAN.search(text) else english).is_standing(text):
             continue
         if text.strip():
             found.append(_Clause(text, start, match.start(), is_joined))

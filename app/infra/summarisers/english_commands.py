@@ -20,6 +20,10 @@ _AMOUNT: Final = re.compile(
     r"(?:max(?:imum)?|minimum|at most|at least|no more than|up to) (?:of )?"
     r"(?:\d|an?\b|one|two|three|four|five|six|ten|half)",
 )
+_ONLY_IF: Final = re.compile(
+    r"only (?!if|when|because|once|after|then)\w+ .*\b(?:if|when|once|after) (?:i|you|we|it|asked|necessary)\b"
+)
+_FORBIDDEN: Final = re.compile(r"(?:it's|it is) (?:\w+ )?(?:forbidden|prohibited|not allowed|not permitted) to\b")
 _NO_THINGS: Final = word_set(
     "one two three four five six ten a an few some when because once to then after before his her"
 )
@@ -99,7 +103,7 @@ def _only(words: list[str]) -> Reading | None:
     words = [word for word in words if word != "ever"]
     if not words[1:]:
         return None
-    if words[1] in w.ACTS or _ONLY_BY.match(" ".join(words)):
+    if words[1] in w.ACTS or _ONLY_BY.match(" ".join(words)) or _ONLY_IF.match(" ".join(words)):
         return DO
     thing = words[1:]
     is_thing = len(thing) <= _SHORT_BAN_WORDS + 1 and _NOT_VERBLESS.isdisjoint(thing) and thing[0] not in _NO_THINGS
@@ -144,7 +148,9 @@ def _nothing(words: list[str]) -> Reading | None:
 
 
 def _it(words: list[str]) -> Reading | None:
-    """Read "it's important that you never ..."."""
+    """Read "it's important that you never ...", "it is forbidden to ..."."""
+    if _FORBIDDEN.match(" ".join(words)):
+        return WEAK_DONT
     if not _IMPORTANT.match(" ".join(words)):
         return None
     return DONT if {"not", "never", "don't"} & set(words[2:8]) else DO
@@ -196,9 +202,9 @@ def _within(words: list[str], rest: str) -> Reading | None:
 
 def is_told(word: str) -> bool:
     """Whether a verb is in no form of an imperative: "never tried", "always gets", "always staying"."""
-    if word.endswith("ed"):
-        return word not in w.ED_BUT_NOT_PAST
-    return word.endswith("ing") or (word.endswith("s") and not word.endswith(("ss", "us", "is", "'s")))
+    if word in w.BASE_FORMS:
+        return False
+    return word.endswith(("ed", "ing")) or (word.endswith("s") and not word.endswith(("ss", "us", "is", "'s")))
 
 
 def is_guess(words: list[str]) -> bool:

@@ -96,7 +96,10 @@ IDLE_AFTER_ALWAYS: Final = word_set("""
 
 
 """)
-ED_BUT_NOT_PAST: Final = word_set("need exceed embed feed proceed succeed speed shed seed heed bleed breed bed red wed")
+BASE_FORMS: Final = word_set("""
+    need exceed embed feed proceed succeed speed shed seed heed bleed breed wed ping bring sing ring swing spring sting
+    string cling fling sling
+""")
 
 IDLE_AFTER_NO: Final = word_set("""
     problem problems worries idea way doubt doubts thanks thank need rush one matter wonder offense offence kidding

@@ -1,8 +1,7 @@
 """A message as its author's own sentences: what is code, quoted or pasted is blanked, in place, before rules see it."""
 
 import re
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from app.core.text.sentences import sentences
 
@@ -41,6 +40,7 @@ _LETTER: Final = re.compile(
     re.IGNORECASE,
 )
 _BLANK_LINE: Final = re.compile(r"\n[ \t]*\n(?=\s*\S)")
+_ASKING: Final = re.compile(r"[?？]")
 _QUESTION: Final = re.compile(r"[?？][\s!！?？~～\U0001f300-\U0001faff]*$")
 _BULLET: Final = re.compile(
     r"\s*(?:[-*•·–]|\(?\d{1,2}[.)、）]|[①-⑳]|[（(][一二三四五六七八九十\d]{1,2}[)）])\s*",
@@ -55,8 +55,7 @@ _SAME: Final = dict(zip(map(ord, _PAIRS[::2]), _PAIRS[1::2], strict=True))
 _OTHERWISE: Final = re.compile(f"[{_PAIRS[::2]}]")
 
 
-@dataclass(frozen=True, slots=True)
-class Sentence:
+class Sentence(NamedTuple):
     """A sentence. `plain` is as long as `text`, lower-cased, with blanks for what its author didn't say."""
 
     text: str
@@ -76,7 +75,9 @@ def own_sentences(text: str) -> list[Sentence]:
             first += 1
         body = plain[first:end].rstrip()
         if body.strip(BLANK):
-            found.append(Sentence(text[first : first + len(body)], body, bool(_QUESTION.search(body))))
+            found.append(
+                Sentence(text[first : first + len(body)], body, bool(_ASKING.search(body) and _QUESTION.search(body)))
+            )
     return found
 
 
