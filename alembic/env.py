@@ -5,6 +5,7 @@ import os
 from alembic import context
 from sqlalchemy import create_engine, make_url, text
 
+from app.infra.audit.tables import Xid8
 from app.wiring import metadata
 
 # Any constant will do, as long as no other program takes the same advisory lock in this database.
@@ -26,6 +27,8 @@ def run() -> None:
     url = context.config.get_main_option("sqlalchemy.url") or os.environ["CAIRN_DATABASE_OWNER_URL"]
     engine = create_engine(make_url(url).set(drivername="postgresql+psycopg"), hide_parameters=True)
     with engine.connect() as connection:
+        # A type that the library doesn't know: the comparison with the models must.
+        connection.dialect.ischema_names["xid8"] = Xid8  # type: ignore[attr-defined] # PostgreSQL's dialects have it
         connection.execute(text(f"SET lock_timeout = '{LOCK_TIMEOUT}'"))
         connection.execute(text("SELECT pg_advisory_lock(:key)"), {"key": MIGRATION_LOCK})
         connection.commit()

@@ -10,14 +10,14 @@ def test_it_works_with_one_blas_thread() -> None:
     embedder = UseEmbedder()
     embedder.load()
     backend = embedder._model._model  # noqa: SLF001 - what it does inside is the point
-    inner = backend._encode  # noqa: SLF001
+    inner = backend._encode  # noqa: SLF001 - the model itself is watched
     seen: list[int] = []
 
     def watched(texts: list[str]) -> object:
         seen.extend(pool["num_threads"] for pool in pools.threadpool_info() if pool["user_api"] == "blas")
         return inner(texts)
 
-    backend._encode = watched  # noqa: SLF001
+    backend._encode = watched  # noqa: SLF001 - the model itself is watched
     embedder.embed(["a", "b"])
     assert seen
     assert set(seen) == {1}

@@ -146,7 +146,7 @@ def test_arrays_that_do_not_fit_together_are_refused(name: str, values: list[int
     wrong = np.array(values, getattr(segment, name).dtype)
     # The name is a field and the array of its type; a checker can't follow the dict.
     with pytest.raises(SegmentError, match="don't fit"):
-        decode(encode(replace(segment, **{name: wrong})))  # type: ignore[arg-type]
+        decode(encode(replace(segment, **{name: wrong})))  # type: ignore[arg-type] # a field by its name
 
 
 def test_a_bomb_is_refused_before_it_is_unpacked() -> None:

