@@ -84,6 +84,7 @@ class Settings(BaseSettings):
     )
     summariser: str = Field("extractive", min_length=1, description="What summarises sessions.")
     llm_base_url: str = Field("", description="An OpenAI-compatible endpoint, where one is used.")
+    llm_api_key: SecretStr = Field(NOT_GIVEN, description="The key of that endpoint, where it asks for one.")
     llm_model: str = Field("", description="The model at that endpoint.")
 
     window: int = Field(

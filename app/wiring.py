@@ -183,10 +183,13 @@ async def _base(settings: Settings, log: AuditWriter, stack: AsyncExitStack) -> 
     stack.push_async_callback(redis.close)
     chroma = ChromaClient(settings.chroma_url)
     stack.push_async_callback(chroma.close)
-    endpoint = Endpoint(settings.llm_base_url) if settings.llm_base_url else None
+    endpoint = None
+    if settings.llm_base_url:
+        endpoint = Endpoint(settings.llm_base_url, api_key=settings.llm_api_key.get_secret_value() or None)
     embedding = EmbeddingService(build_embedder(settings.embedder, endpoint=endpoint))
     stack.push_async_callback(embedding.close)
-    model = f"{embedding.embedder.name}@{embedding.embedder.revision}"
+    # A model in a folder is read to know its revision: that takes time.
+    model = f"{embedding.embedder.name}@{await asyncio.to_thread(lambda: embedding.embedder.revision)}"
     return Base(settings, Database(engine, vault, log), vault, redis, chroma, embedding, IndexCache(), model)
 
 
