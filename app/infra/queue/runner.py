@@ -5,13 +5,16 @@ everything.
 import asyncio
 import logging
 from collections.abc import Iterable
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 import procrastinate
 import structlog
 from procrastinate import JobContext, RetryDecision
+from procrastinate.exceptions import UniqueViolation
 from procrastinate.jobs import Job as ClaimedJob
+from procrastinate.manager import QUEUEING_LOCK_CONSTRAINT, JobManager
 
 from app.core.errors import AppError
 from app.core.jobs import Handler
@@ -46,13 +49,39 @@ class Patience(procrastinate.BaseRetryStrategy):
         return RetryDecision(retry_in={"seconds": wait_s}, lock=f"later:{job.id}")
 
 
+class Manager(JobManager):
+    """Puts a job back into the queue, where it is owed once and another waits by now: then that one does its work."""
+
+    async def retry_job_by_id_async(
+        self,
+        job_id: int,
+        retry_at: datetime,
+        priority: int | None = None,
+        queue: str | None = None,
+        lock: str | None = None,
+    ) -> None:
+        """Let a job be tried again. Procrastinate's own fails where two would wait, and the job runs for ever."""
+        try:
+            await super().retry_job_by_id_async(job_id, retry_at, priority, queue, lock)
+        except UniqueViolation as error:
+            if error.constraint_name != QUEUEING_LOCK_CONSTRAINT:
+                raise
+            log.info("job_waits_already", job_id=job_id)
+            await self.connector.execute_query_async(
+                "DELETE FROM procrastinate_jobs WHERE id = %(job_id)s AND status IN ('doing', 'failed')",
+                job_id=job_id,
+            )
+
+
 def make_queue(url: str, pool_size: int = 4) -> procrastinate.App:
     """Return Procrastinate's app on the queue's own role, whose search path is the queue's schema."""
     # It logs the arguments of jobs.
     for name in ("procrastinate", "psycopg"):
         logging.getLogger(name).setLevel(logging.ERROR)
     connector = procrastinate.PsycopgConnector(conninfo=url, min_size=1, max_size=pool_size, timeout=5)
-    return procrastinate.App(connector=connector)
+    queue = procrastinate.App(connector=connector)
+    queue.job_manager = Manager(connector)
+    return queue
 
 
 class Runner:
