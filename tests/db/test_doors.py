@@ -17,6 +17,7 @@ from app.core.jobs import Job
 from app.core.scope import Scope
 from app.infra.audit.tables import audit_log
 from app.infra.db.tables import users
+from app.infra.db.transaction import Transaction
 from app.infra.embedded.stack import Stack
 from app.settings import Settings
 from app.wiring import Wiring
@@ -272,6 +273,37 @@ async def test_an_erasure_waits_for_a_writer_and_refuses_the_next(wiring: Wiring
             async with door(alice):
                 pass
         assert refused.value.code == "erasing"
+
+
+async def test_an_erasure_waits_for_a_refusal_that_is_being_kept(
+    wiring: Wiring, scope: MakeScope, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    alice = await scope()
+    inside, leave = asyncio.Event(), asyncio.Event()
+    begin, begun = Transaction.begin_attempt, []
+
+    async def begin_slowly(tx: Transaction, attempt: Attempt) -> None:
+        begun.append(attempt)
+        if len(begun) > 1:  # the write was refused and rolled back: this keeps the refusal
+            inside.set()
+            await leave.wait()
+        await begin(tx, attempt)
+
+    async def write() -> None:
+        async with wiring.db.write(alice, attempt_of("key")):
+            raise AppError("conflict")
+
+    monkeypatch.setattr(Transaction, "begin_attempt", begin_slowly)
+    writer = asyncio.create_task(write())
+    await inside.wait()
+    erasure = asyncio.create_task(wiring.erasures.forget(alice))
+    done, _ = await asyncio.wait({erasure}, timeout=1)
+    leave.set()
+    with pytest.raises(AppError, match="conflict"):
+        await writer
+    assert (await erasure).certificate is not None
+    assert not done, "the user was forgotten while something of theirs was being written"
+    assert (await wiring.erasures.verify(alice)).clean
 
 
 async def test_the_erasing_door_is_shut_for_a_living_user(wiring: Wiring, scope: MakeScope) -> None:
