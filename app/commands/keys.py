@@ -14,7 +14,7 @@ from app.infra.crypto.master import MasterKeyError, MasterKeys
 from app.infra.crypto.signing import verify
 from app.infra.keys.rotation import rewrap_all
 from app.infra.keys.store import KeyStore, open_pool
-from app.infra.keys.vault import CACHE_S, open_vault
+from app.infra.keys.vault import CACHE_S, SETTLE_S, open_vault
 
 
 @click.group("keys")
@@ -63,7 +63,7 @@ def rotate_user(user_id: str) -> None:
             await store.close()
 
     try:
-        click.echo(f"{user_id} seals under version {asyncio.run(rotate())} within {CACHE_S} seconds")
+        click.echo(f"{user_id} seals under version {asyncio.run(rotate())} within {SETTLE_S + CACHE_S} seconds")
     except AppError:
         raise click.ClickException(f"there is no user {user_id}") from None
 

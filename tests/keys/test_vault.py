@@ -3,7 +3,7 @@
 import asyncio
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import asyncpg
@@ -19,7 +19,8 @@ from app.infra.embedded.bootstrap import drop_database, on_database
 from app.infra.embedded.stack import Stack
 from app.infra.keys.rotation import rewrap_all
 from app.infra.keys.store import KeyStore, open_pool
-from app.infra.keys.vault import open_vault
+from app.infra.keys.vault import SETTLE_S, Vault, open_vault
+from app.settings import Settings
 from app.wiring import Wiring
 
 MakeScope = Callable[..., Awaitable[Scope]]
@@ -61,15 +62,62 @@ async def test_parts_of_a_subject_do_not_run_into_each_other(wiring: Wiring) -> 
     assert await wiring.vault.reference(Subject("a", "bc", "d" + tail)) == made.usr
 
 
-async def test_what_was_sealed_before_a_rotation_opens_after_it(wiring: Wiring, scope: MakeScope) -> None:
+async def opened(settings: Settings) -> Vault:
+    """Return the vault of another process."""
+    store = KeyStore(await open_pool(settings.keys_url.get_secret_value(), 1))
+    return await open_vault(store, MasterKeys.parse(settings.master_key.get_secret_value()))
+
+
+async def settle(settings: Settings, usr: uuid.UUID) -> None:
+    """Have a user's keys be as old as they must be for every process to know them."""
+    connection = await asyncpg.connect(settings.keys_url.get_secret_value())
+    await connection.execute(
+        "UPDATE data_keys SET created_at = now() - make_interval(secs => $2) WHERE usr = $1", usr, SETTLE_S
+    )
+    await connection.close()
+
+
+async def test_what_was_sealed_before_a_rotation_opens_after_it(
+    wiring: Wiring, settings: Settings, scope: MakeScope
+) -> None:
     alice = await scope()
     before = await wiring.vault.box(alice.usr)
     sealed = before.seal(b"a value", PLACE)
     assert await wiring.vault.rotate(alice.usr) == 2
-    after = await wiring.vault.box(alice.usr)
+    await settle(settings, alice.usr)
+    after = await (await opened(settings)).box(alice.usr)
     assert after.open(sealed, PLACE) == b"a value"
     assert not after.is_current(sealed)
     assert after.tag("purpose", "text") == before.tag("purpose", "text")
+
+
+async def test_nobody_seals_under_a_key_that_another_process_does_not_know_yet(
+    wiring: Wiring, settings: Settings, scope: MakeScope
+) -> None:
+    alice = await scope()
+    serving = await wiring.vault.box(alice.usr)
+    other = await opened(settings)
+    assert await other.rotate(alice.usr) == 2
+    assert serving.open((await other.box(alice.usr)).seal(b"a value", PLACE), PLACE) == b"a value"
+
+
+async def test_a_revocation_is_not_taken_back_by_an_earlier_one(wiring: Wiring) -> None:
+    someone, now = subject(), datetime.now(UTC)
+    made = await wiring.vault.create(someone)
+    for moment in (now, now - timedelta(hours=1)):
+        await wiring.vault.revoke_issued_before(made.usr, moment)
+    entry, _ = await wiring.vault.find(someone)
+    assert entry is not None
+    assert entry.issued_before == now
+
+
+async def test_a_key_store_without_room_is_unavailable_and_no_fault_of_ours(own_store: KeyStore, stack: Stack) -> None:
+    admin = await asyncpg.connect(stack.admin_url)
+    name = await admin.fetchval("SELECT max(datname) FROM pg_database WHERE datname LIKE 'keys\\_%'")
+    await admin.execute(f"ALTER DATABASE {name} CONNECTION LIMIT 0")
+    await admin.close()
+    with pytest.raises(AppError, match="store_unavailable"):
+        await own_store.ping()
 
 
 async def test_destroyed_keys_are_gone_for_good(wiring: Wiring) -> None:

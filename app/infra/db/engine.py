@@ -53,21 +53,23 @@ def store_errors() -> Iterator[None]:
         cause = getattr(error.orig, "__cause__", None)
         if isinstance(cause, asyncpg.LockNotAvailableError | asyncpg.DeadlockDetectedError):
             raise AppError("in_progress", headers={"Retry-After": "1"}) from error
-        if error.connection_invalidated or isinstance(cause, _UNREACHABLE):
+        if error.connection_invalidated or isinstance(cause, UNREACHABLE):
             raise AppError("store_unavailable", headers={"Retry-After": "2"}) from error
         raise
-    except _UNREACHABLE as error:
+    except UNREACHABLE as error:
         raise AppError("store_unavailable", headers={"Retry-After": "2"}) from error
 
 
-_UNREACHABLE = (
+# What a connection raises whose server is gone, going, coming up or out of room.
+UNREACHABLE = (
     OSError,
     TimeoutError,
     asyncpg.PostgresConnectionError,
     asyncpg.CannotConnectNowError,
     asyncpg.AdminShutdownError,
     asyncpg.CrashShutdownError,
-    asyncpg.TooManyConnectionsError,
+    # Too many connections, a full disk, no memory left.
+    asyncpg.InsufficientResourcesError,
     asyncpg.QueryCanceledError,
     asyncpg.InterfaceError,
 )

@@ -12,6 +12,7 @@ from uuid import UUID
 import asyncpg
 
 from app.core.errors import AppError
+from app.infra.db.engine import UNREACHABLE
 
 CONNECT_TIMEOUT_S = 5
 COMMAND_TIMEOUT_S = 10
@@ -24,6 +25,15 @@ class Wrapped:
 
     value: bytes
     master_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class DataKey:
+    """One version of a user's data key, and whether every process knows it by now."""
+
+    version: int
+    wrapped: Wrapped
+    is_settled: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,15 +122,20 @@ class KeyStore:
         async with self._connection() as connection:
             await connection.execute("UPDATE subjects SET registered = true WHERE usr = $1", usr)
 
-    async def keys(self, usr: UUID) -> tuple[Sequence[tuple[int, Wrapped]], Wrapped | None]:
-        """Return the user's data keys by version, and the index secret; nothing where they are destroyed."""
+    async def keys(self, usr: UUID, settle_s: float = 0) -> tuple[Sequence[DataKey], Wrapped | None]:
+        """Return the user's data keys by version, and the index secret; nothing where they are destroyed.
+
+        A key is settled when it has been here for `settle_s` seconds: whoever has read the keys since knows it.
+        """
         async with self._connection() as connection:
             rows = await connection.fetch(
-                "SELECT version, value, master_id FROM data_keys WHERE usr = $1 ORDER BY version",
+                "SELECT version, value, master_id, created_at <= now() - make_interval(secs => $2) AS is_settled"
+                " FROM data_keys WHERE usr = $1 ORDER BY version",
                 usr,
+                settle_s,
             )
             secret = await connection.fetchrow("SELECT value, master_id FROM index_secrets WHERE usr = $1", usr)
-        keys = [(row["version"], Wrapped(row["value"], row["master_id"])) for row in rows]
+        keys = [DataKey(row["version"], Wrapped(row["value"], row["master_id"]), row["is_settled"]) for row in rows]
         return keys, Wrapped(secret["value"], secret["master_id"]) if secret else None
 
     async def add_key(self, usr: UUID, version: int, key: Wrapped) -> bool:
@@ -169,9 +184,11 @@ class KeyStore:
         return count
 
     async def revoke_issued_before(self, usr: UUID, moment: datetime) -> None:
-        """Revoke every token of the user that was issued up to a moment."""
+        """Revoke every token of the user that was issued up to a moment. None that was revoked comes back."""
         async with self._connection() as connection:
-            await connection.execute("UPDATE subjects SET issued_before = $2 WHERE usr = $1", usr, moment)
+            await connection.execute(
+                "UPDATE subjects SET issued_before = greatest(issued_before, $2) WHERE usr = $1", usr, moment
+            )
 
     async def revoke_token(self, token_tag: bytes, until: datetime) -> None:
         """Revoke one token. Its tag is kept until no such token can be alive."""
@@ -271,7 +288,7 @@ class KeyStore:
         try:
             async with self._pool.acquire(timeout=POOL_WAIT_S) as connection:
                 yield connection
-        except (OSError, TimeoutError, asyncpg.PostgresConnectionError, asyncpg.InterfaceError) as error:
+        except UNREACHABLE as error:
             raise AppError("store_unavailable", "the key store", headers={"Retry-After": "2"}) from error
 
 

@@ -24,6 +24,8 @@ KEY_BYTES = 32
 # cached.
 CACHE_S = 30
 CACHE_USERS = 10_000
+# A new data key opens at once and seals after this time: until then a process may not know it yet.
+SETTLE_S = 2 * CACHE_S
 
 
 class Vault:
@@ -76,13 +78,14 @@ class Vault:
             return self._boxes[usr]
 
     async def rotate(self, usr: UUID) -> int:
-        """Give the user a new data key and return its version. What was sealed before stays readable by the old
-        ones.
+        """Give the user a new data key and return its version. Every process seals under it within SETTLE_S + CACHE_S.
+
+        What was sealed before stays readable by the old ones.
         """
         keys, _ = await self._store.keys(usr)
         if not keys:
             raise AppError("erased")
-        version = keys[-1][0] + 1
+        version = keys[-1].version + 1
         await self._store.add_key(usr, version, self._wrap(os.urandom(KEY_BYTES), data_key_name(usr, version)))
         self._boxes.pop(usr, None)
         return version
@@ -123,11 +126,13 @@ class Vault:
         await self._store.ping()
 
     async def _open(self, usr: UUID) -> Box:
-        keys, secret = await self._store.keys(usr)
+        keys, secret = await self._store.keys(usr, SETTLE_S)
         if not keys or secret is None:
             raise AppError("erased")
-        opened = {version: self._unwrap(key, data_key_name(usr, version)) for version, key in keys}
-        return Box(usr, opened, keys[-1][0], self._unwrap(secret, index_secret_name(usr)))
+        opened = {key.version: self._unwrap(key.wrapped, data_key_name(usr, key.version)) for key in keys}
+        # The first one is the only one of a new user, and known to everybody who knows the user.
+        current = max((key.version for key in keys if key.is_settled), default=keys[0].version)
+        return Box(usr, opened, current, self._unwrap(secret, index_secret_name(usr)))
 
     def _tag(self, subject: Subject) -> bytes:
         parts = (subject.issuer.encode(), subject.tenant.encode(), subject.sub.encode())
