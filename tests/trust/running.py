@@ -61,6 +61,13 @@ def is_alive(process: psutil.Process) -> bool:
         return False
 
 
+def _serves(process: psutil.Process) -> bool:
+    try:
+        return "--multiprocessing-fork" in process.cmdline()
+    except psutil.Error:  # it has just ended
+        return False
+
+
 def plain_environment(settings: Environment) -> dict[str, str]:
     """Return this process's environment without any settings of Cairn's but the given ones."""
     return {name: value for name, value in os.environ.items() if not name.startswith("CAIRN_")} | dict(settings)
@@ -145,8 +152,19 @@ class Running:
         return next(each for each in children if each.cmdline()[-2:] == ["app.cli", command])
 
     def api_processes(self) -> list[psutil.Process]:
-        """Return the processes that serve requests: they hold connections of clients, their parent doesn't."""
-        return [each for each in self.child("serve").children() if "multiprocessing.spawn" in " ".join(each.cmdline())]
+        """Return the processes that serve requests: children of `cairn serve` where there are several."""
+        return [each for each in self.child("serve").children() if _serves(each)]
+
+    def client_ports(self) -> list[set[int]]:
+        """Return the ports of the clients that each of the API's processes talks to."""
+        return [
+            {
+                each.raddr.port
+                for each in process.net_connections()
+                if each.status == psutil.CONN_ESTABLISHED and each.laddr.port == self.port
+            }
+            for process in self.api_processes()
+        ]
 
     def send(self, number: signal.Signals) -> None:
         self.process.send_signal(number)

@@ -4,7 +4,6 @@ import asyncio
 from contextlib import AsyncExitStack
 
 import httpx
-import psutil
 import pytest
 
 from tests.trust.running import API_PROCESSES, MODULE_TIMEOUT_S, Running
@@ -12,36 +11,33 @@ from tests.trust.running import API_PROCESSES, MODULE_TIMEOUT_S, Running
 WRITERS = 10
 APPENDS = 100
 PAGE = 30
-TRIES = 20
+AT_ONCE = 3
+SHARE = 3  # of each process, at least
+MOST_CONNECTIONS = 300
 
 pytestmark = pytest.mark.timeout(MODULE_TIMEOUT_S)
 
 
-def process_ports(up: Running) -> list[set[int]]:
-    """Return the ports of the clients that each of the API's processes talks to."""
-    return [
-        {
-            each.raddr.port
-            for each in process.net_connections()
-            if each.status == psutil.CONN_ESTABLISHED and each.laddr.port == up.port
-        }
-        for process in up.api_processes()
-    ]
-
-
 async def connected(stack: AsyncExitStack, up: Running, tenant: str, count: int) -> list[httpx.AsyncClient]:
-    """Return clients with a connection each, of which every process of the API has some: which takes one is luck."""
-    for _ in range(TRIES):
-        clients = [up.async_client("alice", tenant) for _ in range(count)]
+    """Return clients with a connection each, of which every process of the API has some.
+
+    Which process takes a connection is luck, and one may take a whole lot at once: so more are made, a few at a time,
+    until each has its share.
+    """
+    made: dict[int, httpx.AsyncClient] = {}
+    for _ in range(MOST_CONNECTIONS // AT_ONCE):
+        clients = [up.async_client("alice", tenant) for _ in range(AT_ONCE)]
         for client in clients:
             stack.push_async_callback(client.aclose)
         answers = await asyncio.gather(*(client.get("/v1/profile") for client in clients))
         assert {answer.status_code for answer in answers} == {200}
-        ports = process_ports(up)
-        assert len(ports) == API_PROCESSES
-        if all(len(each) > count // 10 for each in ports):
-            return clients
-        await asyncio.gather(*(client.aclose() for client in clients))
+        for answer, client in zip(answers, clients, strict=True):
+            made[answer.extensions["network_stream"].get_extra_info("client_addr")[1]] = client
+        held = [sorted(ports & made.keys()) for ports in up.client_ports()]
+        if len(held) == API_PROCESSES and all(len(ports) >= SHARE for ports in held) and len(made) >= count:
+            first = [port for ports in held for port in ports[:SHARE]]
+            others = [port for ports in held for port in ports[SHARE:]]
+            return [made[port] for port in (first + others)[:count]]
     raise AssertionError("one process served everything: nothing raced")
 
 

@@ -76,7 +76,7 @@ def test_a_token_that_is_not_good_is_refused(up: Running, tenant: str) -> None:
             assert answer.headers["Content-Type"] == "application/problem+json", kind
         good = jwt.encode(claims(tenant), up.secret, algorithm="HS256")
         assert client.get("/v1/profile", headers={"Authorization": f"Bearer {good}"}).status_code == 200
-        for headers in ({}, {"Authorization": f"Basic {good}"}, {"Authorization": "Bearer "}, {"Authorization": good}):
+        for headers in ({}, {"Authorization": f"Basic {good}"}, {"Authorization": "Bearer"}, {"Authorization": good}):
             assert client.get("/v1/profile", headers=headers).status_code == 401
         assert client.get(f"/v1/profile?access_token={good}").status_code in {401, 422}
 
