@@ -19,6 +19,8 @@ from app.core.text.language import language
 from app.infra.db.snapshots import read_snapshot, show_snapshot
 from app.infra.db.transaction import Database
 
+# How much longer than the deadline a required kind is waited for.
+REQUIRED_EXTRA_S = 2.0
 # Codes that are the answer to the whole call; anything else costs the answer only the kinds of the source that met it.
 _FOR_THE_CALLER = frozenset({"not_found", "erasing", "erased"})
 
@@ -51,7 +53,7 @@ class Contexts:
             # The number is always named: sources that were asked for `now` would see a change made in between.
             snapshot=number,
         )
-        candidates, failures = await self._gather(scope, question)
+        candidates, failures = await self._gather(scope, question, ask.require)
         missing = sorted({failure.kind for failure in failures})
         if ask.require.intersection(missing):
             raise AppError("store_unavailable", "a required kind of memory", headers={"Retry-After": "1"})
@@ -81,11 +83,20 @@ class Contexts:
             tx.saw(AuditEntry("list", "memory_log", session_id))
             return await store.page_entries(tx, session_id, before, limit)
 
-    async def _gather(self, scope: Scope, question: Question) -> tuple[list[Candidate], list[Decision]]:
+    async def _gather(
+        self,
+        scope: Scope,
+        question: Question,
+        require: frozenset[str],
+    ) -> tuple[list[Candidate], list[Decision]]:
         asked = [source for source in self._sources if source.kinds & question.include]
         tasks = [asyncio.create_task(self._ask(source, scope, question)) for source in asked]
         if tasks:
             await asyncio.wait(tasks, timeout=self._deadline_s)
+        # Without what is required there is no answer: so it is given more time than the rest.
+        needed = [task for source, task in zip(asked, tasks, strict=True) if source.kinds & require and not task.done()]
+        if needed:
+            await asyncio.wait(needed, timeout=REQUIRED_EXTRA_S)
         candidates: list[Candidate] = []
         failures: list[Decision] = []
         for source, task in zip(asked, tasks, strict=True):
