@@ -21,6 +21,9 @@ _MOMENT = re.compile(
     r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d{1,9})?([Zz]|[+-]\d\d:\d\d)",
     re.ASCII,
 )
+_OUTSIDE = "must be a time between the years 1 and 9999"
+# The driver writes these two as infinite, and reads them as times without a zone. (0001-01-01 is Go's "no time".)
+_ENDLESS = frozenset({datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)})
 
 
 def wrong(message: str) -> PydanticCustomError:
@@ -64,9 +67,12 @@ def _in_utc(moment: datetime) -> datetime:
     if moment.tzinfo is None:
         raise wrong("must be a time with its zone, as in RFC 3339")
     try:
-        return moment.astimezone(UTC)
+        in_utc = moment.astimezone(UTC)
     except OverflowError:
-        raise wrong("must be a time between the years 1 and 9999") from None
+        raise wrong(_OUTSIDE) from None
+    if in_utc in _ENDLESS:
+        raise wrong(_OUTSIDE)
+    return in_utc
 
 
 Moment = Annotated[
