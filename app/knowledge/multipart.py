@@ -4,7 +4,8 @@ Not Starlette's form: that one spools files to temporary files, in the clear.
 """
 
 import hashlib
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -40,6 +41,14 @@ class _Part:
     value: bytearray = field(default_factory=bytearray)
 
 
+@contextmanager
+def _refusing() -> Iterator[None]:
+    try:
+        yield
+    except FormParserError:
+        raise invalid("body", "isn't a form in multipart/form-data") from None
+
+
 class _Reader:
     """Collects what python-multipart calls back with: it calls while it parses, where nothing can be awaited."""
 
@@ -52,26 +61,25 @@ class _Reader:
         self._part = _Part()
         self._header = b""
         self._header_value = b""
-        self._parser = MultipartParser(
-            boundary,
-            {
-                "on_part_begin": self._begin,
-                "on_header_field": self._add_header_name,
-                "on_header_value": self._add_header_value,
-                "on_header_end": self._end_header,
-                "on_headers_finished": self._end_headers,
-                "on_part_data": self._add_data,
-                "on_part_end": self._end,
-                "on_end": self._complete,
-            },
-        )
+        with _refusing():  # a boundary that is too long
+            self._parser = MultipartParser(
+                boundary,
+                {
+                    "on_part_begin": self._begin,
+                    "on_header_field": self._add_header_name,
+                    "on_header_value": self._add_header_value,
+                    "on_header_end": self._end_header,
+                    "on_headers_finished": self._end_headers,
+                    "on_part_data": self._add_data,
+                    "on_part_end": self._end,
+                    "on_end": self._complete,
+                },
+            )
 
     def read(self, data: bytes) -> list[bytes]:
         """Parse some bytes of the body; return what of the file was in them."""
-        try:
+        with _refusing():
             self._parser.write(data)
-        except FormParserError:
-            raise invalid("body", "isn't a form in multipart/form-data") from None
         file_data, self.file_data = self.file_data, []
         return file_data
 

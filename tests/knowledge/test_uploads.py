@@ -146,6 +146,7 @@ async def test_a_form_without_its_type_or_file_is_refused(alice: httpx.AsyncClie
         ("multipart/form-data", b"x", 415),
         ("multipart/form-data; boundary=b", b"", 422),
         ("multipart/form-data; boundary=b", b"nonsense", 422),
+        (f"multipart/form-data; boundary={'b' * 257}", b"nonsense", 422),
         (
             "multipart/form-data; boundary=b",
             b'--b\r\nContent-Disposition: form-data; name="file"\r\n\r\nbroken of',
