@@ -18,6 +18,7 @@ from app.infra.keys.vault import open_vault
 from app.infra.observability.logs import set_up_logs
 from app.settings import Settings
 from app.web.draining import end_well
+from app.web.heads import BoundedHeads
 from app.worker import work
 
 # Idle clients are agents with people behind them: the usual 5 s cut 10 % of their calls off at human think times.
@@ -37,6 +38,9 @@ def serve() -> None:
     config = uvicorn.Config(
         "app.main:application",
         factory=True,
+        http=BoundedHeads,
+        # There are none here, and uvicorn logs the address and the whole path of who asks for one.
+        ws="none",
         host=settings.host,
         port=settings.port,
         workers=settings.workers,

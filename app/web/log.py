@@ -5,6 +5,7 @@ import time
 from typing import Any
 
 import structlog
+from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app.core import ids, timing
@@ -12,6 +13,8 @@ from app.core.errors import AppError
 from app.web.current import Current, begin
 from app.web.problems import problem_response
 
+# In the log alone: who hung up in the middle of a body gets no answer.
+GONE = "client_gone"
 _REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 _TRACEPARENT = re.compile(rb"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
 
@@ -44,6 +47,8 @@ class RequestLog:
 
         try:
             await self._app(scope, receive, send_named)
+        except ClientDisconnect:
+            here.code = GONE
         except Exception:
             here.code = "internal"
             self._logger.exception("unexpected", request_id=here.request_id, route=here.template)

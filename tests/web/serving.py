@@ -9,6 +9,7 @@ from fastapi import FastAPI
 
 from app.infra.observability.logs import set_up_logs
 from app.web.draining import drains_first, end_well
+from app.web.heads import BoundedHeads
 from tests.web.application import make_app
 
 
@@ -23,7 +24,16 @@ def main(port: int, drain_s: float) -> None:
     app.router.lifespan_context = live
     set_up_logs("info")
     end_well()
-    uvicorn.run(app, host="127.0.0.1", port=port, access_log=False, log_config=None, server_header=False)
+    uvicorn.run(
+        app,
+        http=BoundedHeads,
+        ws="none",
+        host="127.0.0.1",
+        port=port,
+        access_log=False,
+        log_config=None,
+        server_header=False,
+    )
 
 
 if __name__ == "__main__":

@@ -7,6 +7,10 @@ from typing import Any
 
 import pytest
 import structlog
+from starlette.requests import ClientDisconnect
+from starlette.types import Message, Receive, Scope, Send
+
+from app.web.log import RequestLog
 
 PHRASE = "the walrus sings at midnight"
 
@@ -78,3 +82,19 @@ def test_a_servers_own_messages_are_filled_in(written: io.BytesIO) -> None:
 def test_lines_about_addresses_are_dropped(written: io.BytesIO, name: str) -> None:
     logging.getLogger(name).warning('GET /v1/things?q=%s" 200', PHRASE)
     assert _lines(written) == []
+
+
+async def test_who_hangs_up_in_the_middle_is_no_fault_of_ours(written: io.BytesIO) -> None:
+    async def interrupted(_scope: Scope, _receive: Receive, _send: Send) -> None:
+        raise ClientDisconnect
+
+    async def nothing() -> Message:
+        return {"type": "http.disconnect"}
+
+    async def unsent(message: Message) -> None:
+        raise AssertionError(message)
+
+    asgi = {"type": "http", "method": "POST", "path": "/", "headers": []}
+    await RequestLog(interrupted)(asgi, nothing, unsent)
+    [line] = _lines(written)
+    assert (line["level"], line["status"], line["code"]) == ("info", None, "client_gone")

@@ -14,6 +14,7 @@ from typing import BinaryIO
 import httpx
 import pytest
 
+from app.web.heads import MAX_HEAD_BYTES
 from tests.web.application import LIMIT_BYTES
 from tests.web.issuer import claims, signed
 
@@ -164,6 +165,18 @@ async def test_odd_addresses_are_answered_and_not_told(serving: Serving, line: s
     assert int(answer.split()[1]) == status
     assert PHRASE.encode() not in answer.lower()
     assert PHRASE not in serving.logged().lower()
+
+
+async def test_a_head_without_end_is_cut_off(serving: Serving) -> None:
+    head = serving.request("GET /v1/things/scope HTTP/1.1")
+    answer = await serving.raw(head.removesuffix(b"\r\n") + b"X: " + b"x" * MAX_HEAD_BYTES)
+    assert answer.startswith(b"HTTP/1.1 431 ")
+
+
+async def test_who_asks_for_a_websocket_is_not_told_in_the_log(serving: Serving) -> None:
+    upgrade = ("Upgrade: websocket", "Connection: Upgrade", "Sec-WebSocket-Version: 13", "Sec-WebSocket-Key: AAAA")
+    await serving.raw(serving.request(f"GET /v1/things/scope?q={PHRASE} HTTP/1.1", *upgrade))
+    assert PHRASE not in serving.logged()
 
 
 async def test_half_an_answer_is_not_taken_for_a_whole(serving: Serving) -> None:
