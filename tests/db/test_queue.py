@@ -10,12 +10,15 @@ import asyncpg
 from app.core.errors import AppError
 from app.core.jobs import Job
 from app.core.scope import Scope
+from app.infra.embedded.stack import Stack
 from app.infra.queue.runner import STALLED_S, Runner, make_queue
 from app.settings import Settings
 from app.wiring import Wiring
 from tests.conftest import MakeScope, eventually
 
 WITHIN_S: Final = 30.0
+# Longer than the queue's pool waits for a connection.
+DOWN_S: Final = 7.0
 
 
 class Failing:
@@ -104,3 +107,25 @@ async def test_a_job_of_a_killed_worker_whose_twin_waits_does_not_stop_the_next_
         await eventually(is_done, WITHIN_S)
     assert handler.runs == 2
     await connection.close()
+
+
+async def test_a_worker_outlasts_a_restart_of_its_database(
+    wiring: Wiring, settings: Settings, scope: MakeScope, stack: Stack
+) -> None:
+    alice, handler = await scope(), Failing("after_a_restart")
+    handler.runs = 1
+    admin = await asyncpg.connect(stack.admin_url)
+
+    async def is_done() -> bool:
+        return await left(settings, handler.name) == 0
+
+    async with working(settings, handler):
+        await asyncio.sleep(1)
+        await admin.execute("ALTER ROLE cairn_queue NOLOGIN")
+        await admin.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'cairn_queue'")
+        await asyncio.sleep(DOWN_S)
+        await admin.execute("ALTER ROLE cairn_queue LOGIN")
+        await owe(wiring, alice, handler.name)
+        await eventually(is_done, WITHIN_S)
+    assert handler.runs == 2
+    await admin.close()

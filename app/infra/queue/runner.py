@@ -4,7 +4,7 @@ everything.
 
 import asyncio
 import logging
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -12,7 +12,7 @@ from uuid import UUID
 import procrastinate
 import structlog
 from procrastinate import JobContext, RetryDecision
-from procrastinate.exceptions import UniqueViolation
+from procrastinate.exceptions import ConnectorException, UniqueViolation
 from procrastinate.jobs import Job as ClaimedJob
 from procrastinate.manager import QUEUEING_LOCK_CONSTRAINT, JobManager
 
@@ -98,10 +98,10 @@ class Runner:
         """Work until `stop` is set, then let what runs finish for SHUTDOWN_GRACE_S and give the rest back."""
         async with self._queue.open_async():
             tasks = [
-                asyncio.create_task(self._work("user", self._concurrency)),
+                asyncio.create_task(_outlasting(lambda: self._work("user", self._concurrency))),
                 # Erasures have slots of their own, however long the other jobs run.
-                asyncio.create_task(self._work("erase", ERASURE_SLOTS)),
-                asyncio.create_task(self._rescue()),
+                asyncio.create_task(_outlasting(lambda: self._work("erase", ERASURE_SLOTS))),
+                asyncio.create_task(_outlasting(self._rescue)),
             ]
             stopped = asyncio.create_task(stop.wait())
             try:
@@ -153,3 +153,13 @@ class Runner:
                     "job_failed", job=handler.name, usr=usr, error=type(error).__name__, attempts=context.job.attempts
                 )
                 raise
+
+
+async def _outlasting(work: Callable[[], Awaitable[None]]) -> None:
+    """Begin a piece of work anew when the queue's database went away under it, until it is cancelled."""
+    while True:
+        try:
+            return await work()
+        except ConnectorException as error:
+            log.warning("queue_unavailable", error=type(error).__name__)
+            await asyncio.sleep(POLL_S)
