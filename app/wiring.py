@@ -62,6 +62,7 @@ from app.profile.service import Profiles
 from app.profile.source import ProfileSource
 from app.sessions import routes as session_routes
 from app.sessions import tables as session_tables
+from app.sessions.exchange import Exchanges
 from app.sessions.indexing import IndexMessages
 from app.sessions.recall import Recalls
 from app.sessions.service import Defaults, Sessions
@@ -137,8 +138,10 @@ async def build(settings: Settings) -> AsyncIterator[Wiring]:
     async with AsyncExitStack() as stack:
         log = AuditWriter(settings.database_log_url.get_secret_value())
         base = await _base(settings, log, stack)
-        features = [_sessions(base), _preferences(base), _profile(base), _knowledge(base)]
-        features.append(_context(base, [source for feature in features for source in feature.sources]))
+        sessions, session_parts = _sessions(base)
+        features = [session_parts, _preferences(base), _profile(base), _knowledge(base)]
+        contexts, context_parts = _context(base, [source for feature in features for source in feature.sources])
+        features += [context_parts, Parts(provided={Exchanges: Exchanges(sessions, contexts)})]
         data = [
             *_shared_data(base.db, base.cache),
             *(kind for feature in features for kind in feature.data),
@@ -217,14 +220,15 @@ def _shared_data(db: Database, cache: IndexCache) -> list[UserData]:
     ]
 
 
-def _sessions(base: Base) -> Parts:
+def _sessions(base: Base) -> tuple[Sessions, Parts]:
     segments = SegmentStore("message", base.cache, base.model)
     window, summariser = Window(base.redis), ExtractiveSummariser()
     views = Views(base.db, window, summariser)
     defaults = Defaults(base.settings.window, base.settings.session_ttl_s)
     recalls = Recalls(base.db, segments, base.embedding)
-    return Parts(
-        provided={Sessions: Sessions(base.db, window, views, segments, defaults), Recalls: recalls},
+    sessions = Sessions(base.db, window, views, segments, defaults)
+    return sessions, Parts(
+        provided={Sessions: sessions, Recalls: recalls},
         handlers=[IndexMessages(base.db, segments, base.embedding)],
         sources=[SessionSource(views), RecallSource(base.db, recalls)],
         data=[OwnedRows(base.db, "sessions", (session_tables.messages, session_tables.sessions))],
@@ -270,9 +274,10 @@ def _knowledge(base: Base) -> Parts:
     )
 
 
-def _context(base: Base, sources: Sequence[Source]) -> Parts:
+def _context(base: Base, sources: Sequence[Source]) -> tuple[Contexts, Parts]:
     contexts = Contexts(base.db, sources, base.embedding.count_tokens, base.settings.context_deadline_s)
-    return Parts(provided={Contexts: contexts}, data=[OwnedRows(base.db, "memory_log", (context_tables.memory_log,))])
+    data = [OwnedRows(base.db, "memory_log", (context_tables.memory_log,))]
+    return contexts, Parts(provided={Contexts: contexts}, data=data)
 
 
 def _erasure(erasures: Erasures) -> Parts:

@@ -8,7 +8,7 @@ below it is in.
 import html
 from collections.abc import Callable, Iterable, Sequence
 
-from app.context.model import KINDS, Block, Decision, Packed, Reason
+from app.core.assembly import KINDS, Block, Decision, Packed, Reason
 from app.core.memory import Candidate, Tier
 
 Count = Callable[[str], int]

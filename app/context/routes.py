@@ -5,19 +5,12 @@ from uuid import UUID
 
 from fastapi import APIRouter, Depends, Query
 
-from app.context.model import Ask
-from app.context.schemas import (
-    ContextAnswer,
-    ContextRequest,
-    LogAnswer,
-    LogPageAnswer,
-    context_answer,
-    log_answer,
-)
+from app.context.schemas import ContextRequest, LogAnswer, LogPageAnswer, log_answer
 from app.context.service import Contexts
 from app.core.ids import parse
 from app.core.scope import Scope
 from app.web.auth import allow
+from app.web.context import ContextAnswer, asked, context_answer
 from app.web.paging import Paging, Position, next_cursor, page_of
 from app.web.problems import problems
 from app.web.provide import provided
@@ -28,22 +21,11 @@ Reader = Annotated[Scope, Depends(allow("context:read"))]
 Service = Annotated[Contexts, Depends(provided(Contexts))]
 Page = Annotated[Paging, Depends(page_of)]
 
-# Without these a prompt would lack what the user asked for: no prompt is better.
-REQUIRED = frozenset({"profile", "preferences"})
-
 
 @router.post("/context", responses=problems("not_found", "store_unavailable"))
 async def assemble(body: ContextRequest, caller: Reader, contexts: Service) -> ContextAnswer:
     """Assemble what the agent should know for this turn, within a budget of tokens, with a reason for every memory."""
-    include = frozenset[str](body.include)
-    ask = Ask(
-        query=body.query,
-        session_id=parse("ses", body.session_id) if body.session_id else None,
-        budget_tokens=body.budget_tokens,
-        include=include,
-        require=frozenset(REQUIRED & include if body.require is None else body.require),
-        snapshot=body.snapshot,
-    )
+    ask = asked(body, parse("ses", body.session_id) if body.session_id else None)
     return context_answer(await contexts.assemble(caller, ask))
 
 

@@ -1,71 +1,15 @@
-"""Context on the wire."""
+"""The request of a context, and the memory log, on the wire. What a context looks like stands in app/web/context.py."""
 
-from typing import Annotated, Literal
-
-from pydantic import Field
-
-from app.context.model import KINDS, Assembled, Decision, LogEntry
+from app.context.model import LogEntry
 from app.core.ids import show
-from app.web.wire import Answer, Moment, Request
-
-DEFAULT_BUDGET_TOKENS = 1_000
-MIN_BUDGET_TOKENS = 64
-MAX_BUDGET_TOKENS = 32_000
-MAX_QUERY_CHARS = 4_000
-
-Kind = Literal["summary", "messages", "profile", "preferences", "recall", "knowledge"]
-ALL_KINDS: list[Kind] = ["summary", "messages", "profile", "preferences", "recall", "knowledge"]
+from app.web.context import ContextWish, DecisionAnswer, decision_answer
+from app.web.wire import Answer, Moment
 
 
-class ContextRequest(Request):
-    """What to assemble, and within how many tokens."""
+class ContextRequest(ContextWish):
+    """What to assemble, of which session if of any, and within how many tokens."""
 
     session_id: str | None = None
-    query: Annotated[str, Field(min_length=1, max_length=MAX_QUERY_CHARS)]
-    budget_tokens: Annotated[int, Field(ge=MIN_BUDGET_TOKENS, le=MAX_BUDGET_TOKENS)] = DEFAULT_BUDGET_TOKENS
-    snapshot: Annotated[str, Field(max_length=64)] | None = None
-    include: Annotated[list[Kind], Field(min_length=1, max_length=len(KINDS))] = ALL_KINDS
-    require: Annotated[list[Kind], Field(max_length=len(KINDS))] | None = None
-
-
-class ItemAnswer(Answer):
-    """One memory that is in the prompt."""
-
-    id: str
-    version: int
-
-
-class BlockAnswer(Answer):
-    """The memories of one kind, as they stand in the prompt."""
-
-    kind: str
-    text: str
-    items: list[ItemAnswer]
-
-
-class DecisionAnswer(Answer):
-    """What became of one memory that was considered, and why."""
-
-    kind: str
-    id: str
-    version: int
-    loaded: bool
-    reason: str
-    tokens: int
-    score: float | None = None
-
-
-class ContextAnswer(Answer):
-    """A prompt within its budget, and everything that explains it."""
-
-    context_id: str
-    snapshot: str
-    complete: bool
-    missing: list[str]
-    prompt: str
-    blocks: list[BlockAnswer]
-    usage: dict[str, int]
-    decisions: list[DecisionAnswer]
 
 
 class LogAnswer(Answer):
@@ -88,28 +32,6 @@ class LogPageAnswer(Answer):
     next_cursor: str | None
 
 
-def context_answer(assembled: Assembled) -> ContextAnswer:
-    """Show an assembled context."""
-    packed = assembled.packed
-    return ContextAnswer(
-        context_id=show("ctx", assembled.id),
-        snapshot=assembled.snapshot,
-        complete=not assembled.missing,
-        missing=list(assembled.missing),
-        prompt=packed.prompt,
-        blocks=[
-            BlockAnswer(
-                kind=block.kind,
-                text=block.text,
-                items=[ItemAnswer(id=item.id, version=item.version) for item in block.items],
-            )
-            for block in packed.blocks
-        ],
-        usage={"total": packed.tokens, **packed.usage()},
-        decisions=[_decision_answer(decision) for decision in packed.decisions],
-    )
-
-
 def log_answer(entry: LogEntry) -> LogAnswer:
     """Show a line of the memory log."""
     return LogAnswer(
@@ -120,17 +42,5 @@ def log_answer(entry: LogEntry) -> LogAnswer:
         budget_tokens=entry.budget_tokens,
         tokens=entry.tokens,
         missing=list(entry.missing),
-        decisions=[_decision_answer(decision) for decision in entry.decisions],
-    )
-
-
-def _decision_answer(decision: Decision) -> DecisionAnswer:
-    return DecisionAnswer(
-        kind=decision.kind,
-        id=decision.id,
-        version=decision.version,
-        loaded=decision.loaded,
-        reason=decision.reason.value,
-        tokens=decision.tokens,
-        score=decision.score,
+        decisions=[decision_answer(decision) for decision in entry.decisions],
     )

@@ -8,8 +8,9 @@ from uuid import UUID
 import structlog
 
 from app.context import store
-from app.context.model import Ask, Assembled, Decision, LogEntry, Packed, Reason
+from app.context.model import LogEntry
 from app.context.packing import Count, pack
+from app.core.assembly import Ask, Assembled, Decision, Packed, Reason
 from app.core.audit import AuditEntry
 from app.core.errors import AppError
 from app.core.ids import uuid7

@@ -6,8 +6,9 @@ from uuid import UUID
 
 from sqlalchemy import Row, insert, select
 
-from app.context.model import Decision, LogEntry, Packed, Reason
+from app.context.model import LogEntry
 from app.context.tables import memory_log
+from app.core.assembly import Decision, Packed, Reason
 from app.core.audit import AuditEntry
 from app.infra.crypto.box import Box, Place
 from app.infra.db.transaction import Transaction

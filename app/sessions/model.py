@@ -7,6 +7,9 @@ from enum import StrEnum
 from typing import Any, TypedDict
 from uuid import UUID
 
+from app.core.assembly import Assembled
+from app.core.errors import AppError
+from app.core.idempotency import Answer
 from app.infra.summarisers.port import Summary
 
 # However many messages its units have, a window has no more than this.
@@ -154,6 +157,16 @@ class Appended:
 
     session_id: UUID
     messages: Sequence[SealedMessage]
+
+
+@dataclass(frozen=True, slots=True)
+class Exchanged:
+    """What came of an append: the messages as stored now, or the answer that was kept when they were; and the context
+    that was asked for, or why there is none. None where none was asked for.
+    """
+
+    stored: Appended | Answer
+    context: Assembled | AppError | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,19 +5,21 @@ from uuid import UUID
 
 from fastapi import APIRouter, Depends, Request, Response
 
+from app.core.assembly import Ask
 from app.core.idempotency import Answer
 from app.core.ids import parse, show
 from app.core.scope import Scope
 from app.core.versions import Precondition, etag
-from app.sessions.model import Appended, Opened, View
+from app.sessions.exchange import Exchanges
+from app.sessions.model import Appended, Exchanged, Opened, View
 from app.sessions.recall import Recalls
+from app.sessions.recall_schemas import RecallAnswer, RecallRequest, recall_answer
+from app.sessions.recall_schemas import recall as recall_of
 from app.sessions.schemas import (
     AppendAnswer,
     AppendRequest,
     MessageAnswer,
     MessagePageAnswer,
-    RecallAnswer,
-    RecallRequest,
     SessionAnswer,
     SessionPageAnswer,
     SessionPatch,
@@ -25,15 +27,15 @@ from app.sessions.schemas import (
     append_answer,
     changes,
     drafts,
+    exchange_answer,
     message_answer,
     opening,
-    recall_answer,
     session_answer,
     session_item,
 )
-from app.sessions.schemas import recall as recall_of
 from app.sessions.service import Sessions
-from app.web.auth import allow
+from app.web.auth import allow, require_also
+from app.web.context import asked
 from app.web.idempotency import attempted, rendered, respond
 from app.web.paging import Paging, Position, next_cursor, page_of
 from app.web.preconditions import conditional_or_any, not_modified
@@ -45,6 +47,7 @@ router = APIRouter(prefix="/v1", tags=["sessions"])
 Reader = Annotated[Scope, Depends(allow("sessions:read"))]
 Writer = Annotated[Scope, Depends(allow("sessions:write"))]
 Service = Annotated[Sessions, Depends(provided(Sessions))]
+Exchanging = Annotated[Exchanges, Depends(provided(Exchanges))]
 Recalling = Annotated[Recalls, Depends(provided(Recalls))]
 If = Annotated[Precondition, Depends(conditional_or_any)]
 Page = Annotated[Paging, Depends(page_of)]
@@ -123,11 +126,16 @@ async def append(
     session_id: str,
     body: AppendRequest,
     caller: Writer,
-    sessions: Service,
+    exchanges: Exchanging,
 ) -> Response:
-    """Append messages: all of them, in this order and without a gap, or none."""
-    attempt = await attempted(request, _shown_appended)
-    return respond(_shown_appended(await sessions.append(caller, parse("ses", session_id), drafts(body), attempt)))
+    """Append messages: all of them, in this order and without a gap, or none. With `context` it answers that too.
+
+    The context is assembled when the messages are stored; where that fails, this is a 201 with a `context_problem`. A
+    retry under the same `Idempotency-Key` gets the first messages, and a context as it is at the time of the retry.
+    """
+    attempt, session = await attempted(request, _shown_appended), parse("ses", session_id)
+    ask = _asked(request, body, session)
+    return _exchanged(await exchanges.append(caller, session, drafts(body), ask, attempt))
 
 
 @router.get("/sessions/{session_id}/messages", responses=problems("not_found"))
@@ -186,6 +194,18 @@ def _shown_opened(opened: Opened) -> Answer:
 
 def _shown_appended(appended: Appended) -> Answer:
     return rendered(append_answer(appended), 201)
+
+
+def _asked(request: Request, body: AppendRequest, session_id: UUID) -> Ask | None:
+    """Return the context that an append asks for. Raises `missing_scope` before anything is stored."""
+    if body.context is None:
+        return None
+    require_also(request, "context:read")
+    return asked(body.context, session_id)
+
+
+def _exchanged(exchanged: Exchanged) -> Response:
+    return respond(rendered(exchange_answer(exchanged), 201), replayed=isinstance(exchanged.stored, Answer))
 
 
 def _shown_gone(_: None) -> Answer:

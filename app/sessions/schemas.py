@@ -1,28 +1,29 @@
-"""Sessions, messages and recall on the wire."""
+"""Sessions and messages on the wire."""
 
 import json
-from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Literal, cast
 
 from pydantic import AfterValidator, Field, JsonValue, model_validator
 
+from app.core.assembly import Assembled
+from app.core.errors import AppError
 from app.core.ids import parse, show
 from app.sessions.model import (
     Appended,
     Body,
     Changes,
     Draft,
-    Found,
-    Hit,
+    Exchanged,
     Message,
     Opening,
-    Recall,
     Role,
     Session,
     View,
 )
 from app.sessions.summary import text_of
+from app.web.context import ContextAnswer, ContextWish, context_answer
+from app.web.problems import Problem, problem_of
 from app.web.wire import Answer, JsonObject, Moment, Request, wrong
 
 MAX_EXTERNAL_ID_CHARS = 256
@@ -35,13 +36,9 @@ MAX_BATCH_MESSAGES = 200
 MAX_WINDOW = 200
 MIN_TTL_S = 60
 MAX_TTL_S = 366 * 24 * 3600
-MAX_QUERY_CHARS = 4_000
-MAX_TOP_K = 100
-DEFAULT_TOP_K = 10
 # Clocks differ: a message of so little in the future was said now.
 CLOCK_SKEW = timedelta(minutes=5)
 
-SessionId = Annotated[str, Field(pattern=r"^ses_[0-9a-f]{32}$")]
 Window = Annotated[int, Field(ge=1, le=MAX_WINDOW, strict=True)]
 Ttl = Annotated[int, Field(ge=MIN_TTL_S, le=MAX_TTL_S, strict=True)]
 Title = Annotated[str, Field(max_length=MAX_TITLE_CHARS)]
@@ -119,18 +116,10 @@ class AppendRequest(Request):
     """Messages to append, all of them or none, in this order."""
 
     messages: Annotated[list[MessageRequest], Field(min_length=1, max_length=MAX_BATCH_MESSAGES)]
-
-
-class RecallRequest(Request):
-    """What to look for in everything that was said. `before` and `after` bound when it was said."""
-
-    query: Annotated[str, Field(min_length=1, max_length=MAX_QUERY_CHARS)]
-    top_k: Annotated[int, Field(ge=1, le=MAX_TOP_K, strict=True)] = DEFAULT_TOP_K
-    session_id: SessionId | None = None
-    before: Moment | None = None
-    after: Moment | None = None
-    role: Literal["user", "assistant", "system", "tool"] | None = None
-    neighbours: bool = False
+    context: Annotated[
+        ContextWish | None,
+        Field(description="As in `POST /v1/context`, for this session: one request a turn. Needs `context:read` too."),
+    ] = None
 
 
 class SessionItem(Answer):
@@ -217,37 +206,21 @@ class MemoryUpdate(Answer):
 
 
 class AppendAnswer(Answer):
-    """The appended messages, in the order sent."""
+    """The appended messages, in the order sent, and the context that was asked for: it has read them."""
 
     messages: list[AppendedMessage]
     memory_updates: list[MemoryUpdate]
-
-
-class HitAnswer(Answer):
-    """A message that was found. `before` and `after` are its neighbours, where they were asked for."""
-
-    message_id: str
-    session_id: str
-    role: str
-    name: str | None
-    text: str
-    created_at: Moment
-    score: float
-    before: MessageAnswer | None
-    after: MessageAnswer | None
-
-
-class IndexAnswer(Answer):
-    """How much of what was said is still found by its words alone."""
-
-    pending: int
-
-
-class RecallAnswer(Answer):
-    """What was found, best first."""
-
-    hits: list[HitAnswer]
-    index: IndexAnswer
+    context: Annotated[
+        ContextAnswer | None,
+        Field(description="As `POST /v1/context` answers; null where none was asked for, or with `context_problem`."),
+    ] = None
+    context_problem: Annotated[
+        Problem | None,
+        Field(
+            description="Why there is no context. The messages are stored all the same: don't append them again, ask"
+            " `POST /v1/context`.",
+        ),
+    ] = None
 
 
 def opening(body: SessionRequest) -> Opening:
@@ -278,19 +251,6 @@ def drafts(body: AppendRequest) -> list[Draft]:
         )
         for message in body.messages
     ]
-
-
-def recall(body: RecallRequest) -> Recall:
-    """Return what a caller looks for."""
-    return Recall(
-        query=body.query,
-        limit=body.top_k,
-        session_id=parse("ses", body.session_id) if body.session_id else None,
-        before=body.before,
-        after=body.after,
-        role=Role(body.role) if body.role else None,
-        with_neighbours=body.neighbours,
-    )
 
 
 def session_item(session: Session) -> SessionItem:
@@ -329,7 +289,7 @@ def message_answer(message: Message) -> MessageAnswer:
 
 def append_answer(appended: Appended) -> AppendAnswer:
     """Show where messages stand now."""
-    messages: Sequence[Any] = appended.messages
+    messages = appended.messages
     return AppendAnswer(
         messages=[
             AppendedMessage(id=show("msg", message.id), seq=message.seq, created_at=message.created_at)
@@ -339,23 +299,15 @@ def append_answer(appended: Appended) -> AppendAnswer:
     )
 
 
-def recall_answer(found: Found) -> RecallAnswer:
-    """Show what was found."""
-    return RecallAnswer(hits=[_hit(hit) for hit in found.hits], index=IndexAnswer(pending=found.pending))
-
-
-def _hit(hit: Hit) -> HitAnswer:
-    message = hit.message
-    return HitAnswer(
-        message_id=show("msg", message.id),
-        session_id=show("ses", message.session_id),
-        role=message.role.value,
-        name=message.body.name,
-        text=message.text,
-        created_at=message.created_at,
-        score=hit.score,
-        before=message_answer(hit.before) if hit.before else None,
-        after=message_answer(hit.after) if hit.after else None,
+def exchange_answer(exchanged: Exchanged) -> AppendAnswer:
+    """Show where messages stand, and what came of the context that was asked for."""
+    stored, context = exchanged.stored, exchanged.context
+    shown = append_answer(stored) if isinstance(stored, Appended) else AppendAnswer.model_validate_json(stored.body)
+    return shown.model_copy(
+        update={
+            "context": context_answer(context) if isinstance(context, Assembled) else None,
+            "context_problem": problem_of(context) if isinstance(context, AppError) else None,
+        },
     )
 
 

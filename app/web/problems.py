@@ -41,22 +41,15 @@ class Problem(BaseModel):
 
 def problem_answer(error: AppError) -> Answer:
     """Return the answer that tells an error."""
-    problem = error.problem
-    body: dict[str, Any] = {
-        "type": TYPE_PREFIX + error.code,
-        "title": problem.title,
-        "status": problem.status,
-        "detail": error.detail or problem.remedy,
-        "code": error.code,
-        "request_id": request_id(),
-    }
-    if error.errors:
-        body["errors"] = [{"field": told.field, "message": told.message} for told in error.errors]
-    body |= error.extra
     headers = error.headers | {"Content-Type": MEDIA_TYPE}
     if error.code in _JITTERED:
         headers["Retry-After"] = _jittered(headers.get("Retry-After", "1"))
-    return Answer(problem.status, headers, json.dumps(body).encode())
+    return Answer(error.problem.status, headers, json.dumps(_members(error)).encode())
+
+
+def problem_of(error: AppError) -> Problem:
+    """Return the problem that tells an error, where it is a part of an answer and not the answer."""
+    return Problem.model_validate(_members(error))
 
 
 def problem_response(error: AppError) -> Response:
@@ -102,3 +95,18 @@ def _jittered(retry_after: str) -> str:
     """Return a wait between once and twice the given one and a second, whole seconds."""
     wait_s = int(retry_after)
     return str(wait_s + secrets.randbelow(wait_s + 2))
+
+
+def _members(error: AppError) -> dict[str, Any]:
+    problem = error.problem
+    body: dict[str, Any] = {
+        "type": TYPE_PREFIX + error.code,
+        "title": problem.title,
+        "status": problem.status,
+        "detail": error.detail or problem.remedy,
+        "code": error.code,
+        "request_id": request_id(),
+    }
+    if error.errors:
+        body["errors"] = [{"field": told.field, "message": told.message} for told in error.errors]
+    return body | error.extra

@@ -6,8 +6,8 @@ from collections.abc import Awaitable, Callable, Sequence
 import httpx
 import pytest
 
-from app.context.model import Ask, Reason
 from app.context.service import Contexts
+from app.core.assembly import Ask, Reason
 from app.core.errors import AppError
 from app.core.memory import Candidate, Question, Tier
 from app.core.scope import Scope

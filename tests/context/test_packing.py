@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.context.model import KINDS, Packed, Reason
 from app.context.packing import pack
+from app.core.assembly import KINDS, Packed, Reason
 from app.core.memory import Candidate, Tier
 
 TIERS = {
