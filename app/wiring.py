@@ -41,7 +41,10 @@ from app.infra.redis.userdata import HotData
 from app.infra.segments.cache import IndexCache
 from app.infra.segments.store import SegmentStore
 from app.infra.segments.userdata import IndexData
+from app.infra.summarisers import openai as served
 from app.infra.summarisers.extractive import ExtractiveSummariser
+from app.infra.summarisers.fallback import FallbackSummariser
+from app.infra.summarisers.port import Summariser
 from app.knowledge import routes as knowledge_routes
 from app.knowledge.indexing import IndexChunks, RebuildIndex, VectorKeeper
 from app.knowledge.ingestion import IngestDocument
@@ -67,6 +70,7 @@ from app.sessions.indexing import IndexMessages
 from app.sessions.recall import Recalls
 from app.sessions.service import Defaults, Sessions
 from app.sessions.source import RecallSource, SessionSource
+from app.sessions.summarising import SummariseSession
 from app.sessions.view import Views
 from app.sessions.window import Window
 from app.settings import Settings
@@ -84,6 +88,8 @@ class Base:
     redis: RedisStore
     chroma: ChromaClient
     embedding: EmbeddingService
+    # What summarises in jobs; None where no model is asked for it.
+    model_summariser: Summariser | None
     cache: IndexCache
     # The name of the embedder with its revision: vectors of two models don't mix.
     model: str
@@ -193,7 +199,19 @@ async def _base(settings: Settings, log: AuditWriter, stack: AsyncExitStack) -> 
     stack.push_async_callback(embedding.close)
     # A model in a folder is read to know its revision: that takes time.
     model = f"{embedding.embedder.name}@{await asyncio.to_thread(lambda: embedding.embedder.revision)}"
-    return Base(settings, Database(engine, vault, log), vault, redis, chroma, embedding, IndexCache(), model)
+    summariser = _model_summariser(settings)
+    if summariser is not None:
+        stack.push_async_callback(summariser.close)
+    db = Database(engine, vault, log)
+    return Base(settings, db, vault, redis, chroma, embedding, summariser, IndexCache(), model)
+
+
+def _model_summariser(settings: Settings) -> Summariser | None:
+    if settings.summariser != "openai":
+        return None
+    key = settings.llm_api_key.get_secret_value() or None
+    endpoint = served.Endpoint(settings.llm_base_url, settings.llm_model, key)
+    return FallbackSummariser(served.OpenAISummariser(endpoint), ExtractiveSummariser())
 
 
 async def _finish(log: AuditWriter, writer: asyncio.Task[None]) -> None:
@@ -223,13 +241,18 @@ def _shared_data(db: Database, cache: IndexCache) -> list[UserData]:
 def _sessions(base: Base) -> tuple[Sessions, Parts]:
     segments = SegmentStore("message", base.cache, base.model)
     window, summariser = Window(base.redis), ExtractiveSummariser()
-    views = Views(base.db, window, summariser)
+    by_model = base.model_summariser
+    views = Views(base.db, window, summariser, by_model=by_model is not None)
     defaults = Defaults(base.settings.window, base.settings.session_ttl_s)
     recalls = Recalls(base.db, segments, base.embedding)
     sessions = Sessions(base.db, window, views, segments, defaults)
     return sessions, Parts(
         provided={Sessions: sessions, Recalls: recalls},
-        handlers=[IndexMessages(base.db, segments, base.embedding)],
+        # Jobs that were owed while a model was set are done without it.
+        handlers=[
+            IndexMessages(base.db, segments, base.embedding),
+            SummariseSession(base.db, by_model or summariser),
+        ],
         sources=[SessionSource(views), RecallSource(base.db, recalls)],
         data=[OwnedRows(base.db, "sessions", (session_tables.messages, session_tables.sessions))],
     )

@@ -21,7 +21,7 @@ TIMEOUT_S = 5
 MEASURED_REDIS = (7, 0)
 MEASURED_POSTGRES = 15
 # Connections of one worker process beside its pool: the queue's, the audit's.
-BESIDE_POOL = 6
+BESIDE_POOL = 7
 KEYS_POOL = 4
 
 

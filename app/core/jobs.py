@@ -14,7 +14,7 @@ class Job:
     """What must happen later: the name of its handler and ids, never content.
 
     Jobs of one user run one after the other, but an erasure has a lane of its own: it never waits for the user's
-    others.
+    others. Neither do others wait for what asks a model outside (`lane` "model").
     """
 
     name: str

@@ -162,7 +162,8 @@ class Sessions:
             ]
             await store.insert_messages(tx, session_id, sealed, entry)
             await self._segments.add(tx, items(session_id, [words for _, words in read], sealed), entry)
-            tx.enqueue(Job(INDEX_JOB, once="index"))
+            for job in [Job(INDEX_JOB, once="index"), *self._views.owed(session_id, reserved, len(drafts))]:
+                tx.enqueue(job)
             appended = Appended(session_id, sealed)
             await tx.answer(appended)
         await self._window.append(scope, session_id, reserved, sealed)

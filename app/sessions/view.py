@@ -9,17 +9,21 @@ from cachetools import TTLCache
 
 from app.core.audit import AuditEntry
 from app.core.errors import AppError
+from app.core.jobs import Job
 from app.core.scope import Scope
 from app.infra.crypto.box import Box
 from app.infra.db.transaction import Database, Transaction
 from app.infra.summarisers.port import Summariser, Summary
 from app.sessions import store
 from app.sessions.model import MAX_WINDOW_MESSAGES, Message, Reserved, SealedMessage, Session, View, split
+from app.sessions.summarising import summary_job
 from app.sessions.summary import fold, overlay
 from app.sessions.window import Window
 
 # So many messages may have left the window before the kept summary is brought up to date; readers do the rest.
 SLACK: Final = 16
+# Where a model summarises, it may be slow or gone: beyond so many the summary is brought up to date without it.
+PATIENCE: Final = 200
 FOLD_PAGE: Final = 500
 MAX_FOLDS: Final = 1_000
 # A reader that would have to look at more than this brings the summary up to date first.
@@ -31,9 +35,13 @@ AHEAD_SESSIONS: Final = 2_000
 
 @dataclass(frozen=True, slots=True)
 class _Ahead:
-    """A summary that this process has made and that isn't kept yet: what it covers, in which epoch of the session."""
+    """A summary that this process has made and that isn't kept yet: what it covers, in which epoch of the session.
+
+    `base` is what the kept summary covered: once another is kept (a model's, perhaps), this one is of no use.
+    """
 
     content_version: int
+    base: int
     seq: int
     summary: Summary
 
@@ -41,8 +49,12 @@ class _Ahead:
 class Views:
     """Reads sessions with their summary and window, and keeps the summary up to date."""
 
-    def __init__(self, db: Database, window: Window, summariser: Summariser) -> None:
-        """Take the record, its hot copy and what makes summaries: without a network, for readers wait for it."""
+    def __init__(self, db: Database, window: Window, summariser: Summariser, *, by_model: bool = False) -> None:
+        """Take the record, its hot copy and what makes summaries: without a network, for readers wait for it.
+
+        With `by_model` the summaries that are kept come from jobs (app/sessions/summarising.py).
+        """
+        self._by_model = by_model
         self._db = db
         self._window = window
         self._summariser = summariser
@@ -74,9 +86,11 @@ class Views:
 
         Asked at every SLACK-th message only: where a call waits for its result, there may be nothing to fold for long.
         """
-        last = reserved.first + count - 1
-        crossed = last // SLACK != (reserved.first - 1) // SLACK
-        return crossed and last - reserved.summary_seq > reserved.window_size + SLACK
+        return _is_behind(reserved, count, PATIENCE if self._by_model else SLACK)
+
+    def owed(self, session_id: UUID, reserved: Reserved, count: int) -> Sequence[Job]:
+        """Return the job that an append of `count` messages owes, where a model summarises and has enough to do."""
+        return [summary_job(session_id)] if self._by_model and _is_behind(reserved, count, SLACK) else []
 
     async def fold(self, scope: Scope, session_id: UUID) -> None:
         """Bring the kept summary up to date. Who comes second finds it done."""
@@ -125,12 +139,18 @@ class Views:
         covered = leaving[-1].seq
         ahead = self._ahead.get((usr, session.id))
         summary, after = session.summary, session.summary_seq
-        if ahead and ahead.content_version == session.content_version and after < ahead.seq <= covered:
+        if ahead and (ahead.content_version, ahead.base) == (session.content_version, after) and ahead.seq <= covered:
             summary, after = ahead.summary, ahead.seq
         left = [message for message in leaving if message.seq > after]
         summary = await fold(self._summariser, summary, left)
-        self._ahead[usr, session.id] = _Ahead(session.content_version, covered, summary)
+        self._ahead[usr, session.id] = _Ahead(session.content_version, session.summary_seq, covered, summary)
         return summary
+
+
+def _is_behind(reserved: Reserved, count: int, slack: int) -> bool:
+    last = reserved.first + count - 1
+    crossed = last // SLACK != (reserved.first - 1) // SLACK
+    return crossed and last - reserved.summary_seq > reserved.window_size + slack
 
 
 async def _find(tx: Transaction, session_id: UUID) -> Session:

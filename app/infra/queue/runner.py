@@ -26,6 +26,7 @@ STALLED_S = 8.0
 POLL_S = 1.0
 SHUTDOWN_GRACE_S = 20.0
 ERASURE_SLOTS = 2
+MODEL_SLOTS = 2
 MAX_ATTEMPTS = 8
 FIRST_RETRY_S = 1
 LONGEST_RETRY_S = 300
@@ -73,7 +74,7 @@ class Manager(JobManager):
             )
 
 
-def make_queue(url: str, pool_size: int = 4) -> procrastinate.App:
+def make_queue(url: str, pool_size: int = 5) -> procrastinate.App:
     """Return Procrastinate's app on the queue's own role, whose search path is the queue's schema."""
     # It logs the arguments of jobs.
     for name in ("procrastinate", "psycopg"):
@@ -101,6 +102,8 @@ class Runner:
                 asyncio.create_task(_outlasting(lambda: self._work("user", self._concurrency))),
                 # Erasures have slots of their own, however long the other jobs run.
                 asyncio.create_task(_outlasting(lambda: self._work("erase", ERASURE_SLOTS))),
+                # So has what waits for a model outside: slow as it may be, nothing else waits with it.
+                asyncio.create_task(_outlasting(lambda: self._work("model", MODEL_SLOTS))),
                 asyncio.create_task(_outlasting(self._rescue)),
             ]
             stopped = asyncio.create_task(stop.wait())

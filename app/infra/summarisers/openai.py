@@ -9,9 +9,10 @@ from typing import Any, Final
 
 import httpx
 
+from app.core.text.sentences import sentences
 from app.infra.summarisers.constraints import constraints, fold
 from app.infra.summarisers.extractive import Limits
-from app.infra.summarisers.port import SummariserUnavailableError, Summary, SummaryInput, Turn
+from app.infra.summarisers.port import SummariserUnavailableError, Summary, SummaryInput, Turn, UnusableError
 
 _MAX_TEXT_CHARS: Final = 2_000  # of one message
 _MAX_RECORD_CHARS: Final = 24_000  # of all of them; the newest are kept
@@ -21,6 +22,8 @@ _FIRST_PAUSE_S: Final = 0.25
 _LONGEST_PAUSE_S: Final = 5.0
 _THINKING: Final = re.compile(r"<think>.*?(?:</think>|\Z)", re.DOTALL)
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
+_SPEAKER: Final = re.compile(r"^(?:(?:user|assistant|system|tool)\s*[:：]\s*)+", re.IGNORECASE)
+_ASKED_SHARE: Final = 2 / 3  # of the gist's room: what leaves the window until the model is asked again needs some
 _SENTENCE_END: Final = re.compile(r"[.!?。！？\n](?=\s|$|[\u4e00-\u9fff])")
 
 _INSTRUCTIONS: Final = """\
@@ -75,7 +78,7 @@ class OpenAISummariser:
             "model": self._endpoint.model,
             "temperature": 0,
             "messages": [
-                {"role": "system", "content": _INSTRUCTIONS.format(chars=self._limits.gist_chars)},
+                {"role": "system", "content": _INSTRUCTIONS.format(chars=int(self._limits.gist_chars * _ASKED_SHARE))},
                 {"role": "user", "content": _record(before, turns)},
             ],
         }
@@ -144,15 +147,26 @@ def _retry_after_s(response: httpx.Response) -> float:
 
 
 def _usable(answer: bytes, max_chars: int) -> str:
-    """Return the model's text without its thinking, within the bound, cut at a sentence where it can be."""
+    """Return the model's text without its thinking, within the bound, a line a sentence."""
     try:
         text = json.loads(answer)["choices"][0]["message"]["content"]
     except (ValueError, TypeError, KeyError, IndexError) as error:
-        raise SummariserUnavailableError("the endpoint's answer isn't one of OpenAI's protocol") from error
+        raise UnusableError("the endpoint's answer isn't one of OpenAI's protocol") from error
     text = _CONTROL.sub("", _THINKING.sub("", text)).strip() if isinstance(text, str) else ""
-    if not text:
-        raise SummariserUnavailableError("the model wrote nothing")
-    if len(text) <= max_chars:
-        return text
-    ends = [match.end() for match in _SENTENCE_END.finditer(text, 0, max_chars)]
-    return text[: ends[-1]].strip() if ends and ends[-1] > max_chars // 2 else text[: max_chars - 1] + "…"
+    if len(text) > max_chars:
+        ends = [match.end() for match in _SENTENCE_END.finditer(text, 0, max_chars)]
+        text = text[: ends[-1]].strip() if ends and ends[-1] > max_chars // 2 else text[: max_chars - 1] + "…"
+    lines = _lines(text)
+    if not lines:
+        raise UnusableError("the model wrote nothing of use")
+    return "\n".join(lines)
+
+
+def _lines(text: str) -> list[str]:
+    """Return the sentences, a line each, without those that would bind a reader.
+
+    What users ask for is kept in their own words beside the gist. An order that stands in the gist is somebody else's:
+    a page's or a tool's, which the model was talked into passing on.
+    """
+    said = (_SPEAKER.sub("", " ".join(text[start:end].split())) for start, end in sentences(text))
+    return [line for line in said if line and not constraints(line)]

@@ -50,3 +50,7 @@ class Summariser(Protocol):
 
 class SummariserUnavailableError(Exception):
     """The model gave no summary in time, or none that can be used: the extractive summariser always gives one."""
+
+
+class UnusableError(SummariserUnavailableError):
+    """The model answered, and not with a summary."""
