@@ -18,8 +18,9 @@ from app.core.text.terms import terms
 from app.infra.db.transaction import Database
 from app.infra.embedders.port import EmbedderUnavailableError
 from app.infra.embedders.service import EmbeddingService
-from app.infra.segments.index import ANYTHING, Filters, Index
+from app.infra.segments.index import ANYTHING, Filters, Hints, Index
 from app.infra.segments.index import Hit as Scored
+from app.infra.segments.questions import character_ids
 from app.infra.segments.store import SegmentStore
 from app.knowledge import chunk_store, store
 from app.knowledge.model import Found, Hit, Mode, Passage, Query
@@ -43,6 +44,7 @@ class _Asked:
     terms: NDArray[np.uint64]
     vector: NDArray[np.float32] | None
     filters: Filters
+    hints: Hints
 
     @property
     def limit(self) -> int:
@@ -78,10 +80,13 @@ class Search:
             if query.is_filtered:
                 groups = await chunk_store.matching_documents(tx, query.doc_types, query.document_ids)
             index = await self._segments.load(tx)
-            words = NO_TERMS if query.mode is Mode.DENSE else tx.box.term_ids(terms(query.text))
+            words, hints = NO_TERMS, Hints()
+            if query.mode is not Mode.DENSE:
+                words = tx.box.term_ids(terms(query.text))
+                hints = Hints(characters=await character_ids(tx.box, query.text))
             tx.saw(AuditEntry("search", "document"))
         filters = ANYTHING if groups is None else Filters(groups=groups)
-        asked = _Asked(query, index, words, vector, filters)
+        asked = _Asked(query, index, words, vector, filters, hints)
         scored = await self._scored(scope, asked)
         async with self._db.read(scope) as tx:
             passages = await chunk_store.passages(tx, [one.item for one in scored])
@@ -109,7 +114,9 @@ class Search:
 
 
 def _ranked(asked: _Asked, limit: int) -> Sequence[Scored]:
-    return asked.index.search(asked.terms, asked.vector, weights=DOCUMENTS, filters=asked.filters, top_k=limit)
+    return asked.index.search(
+        asked.terms, asked.vector, weights=DOCUMENTS, filters=asked.filters, hints=asked.hints, top_k=limit
+    )
 
 
 def _hits(scored: Sequence[Scored], passages: Mapping[UUID, Passage], mode: Mode, top_k: int) -> Sequence[Hit]:

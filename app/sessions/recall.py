@@ -21,6 +21,7 @@ from app.infra.embedders.port import EmbedderUnavailableError
 from app.infra.embedders.service import EmbeddingService
 from app.infra.segments.index import Filters, Hints, Index
 from app.infra.segments.index import Hit as Scored
+from app.infra.segments.questions import character_ids
 from app.infra.segments.store import SegmentStore
 from app.sessions import store
 from app.sessions.indexing import ROLES
@@ -79,7 +80,11 @@ class Recalls:
                 terms=tx.box.term_ids(terms(recall.query)),
                 vector=vector,
                 filters=_filters(recall),
-                hints=Hints(tx.box.term_ids(speakers(recall.query)), periods(recall.query, datetime.now(UTC))),
+                hints=Hints(
+                    tx.box.term_ids(speakers(recall.query)),
+                    periods(recall.query, datetime.now(UTC)),
+                    await character_ids(tx.box, recall.query),
+                ),
                 limit=recall.limit + SPARE,
             )
             tx.saw(AuditEntry("recall", "message", recall.session_id))

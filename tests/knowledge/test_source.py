@@ -8,7 +8,7 @@ from app.core.audit import AuditEntry
 from app.core.ids import parse, show
 from app.core.memory import Question, Tier
 from app.infra.db.tables import users
-from app.knowledge.model import Description, chunk_id
+from app.knowledge.model import Description, Mode, chunk_id
 from app.knowledge.search import Search
 from app.knowledge.source import KnowledgeSource
 from tests.conftest import MakeScope
@@ -56,3 +56,12 @@ async def test_nothing_is_left_of_a_user_who_is_forgotten(knowledge: Knowledge, 
             await kind.erase(someone)
         assert [await kind.count(someone) for kind in kinds] == [0, 0, 0]
     assert await knowledge.texts(other, "otters") == ["Otters hold hands."]
+
+
+async def test_a_single_character_finds_the_passage_that_holds_it(knowledge: Knowledge, scope: MakeScope) -> None:
+    alice = await scope()
+    for text in ("宠物医院给猫打疫苗。", "高铁可以提前十四天订票。", "博物馆周一不开门。", "早餐在二楼餐厅供应。"):
+        await knowledge.ready(alice, text)
+    for mode in (Mode.HYBRID, Mode.LEXICAL):
+        (hit,) = (await knowledge.find(alice, "猫", 1, mode)).hits
+        assert hit.passage.text == "宠物医院给猫打疫苗。"

@@ -1,5 +1,7 @@
 """Recall: by words at once, by meaning when the worker has been there; only what is the user's own and still there."""
 
+import pytest
+
 from app.core.jobs import Handler
 from app.sessions.indexing import INDEX_JOB
 from app.wiring import Wiring
@@ -34,6 +36,30 @@ async def test_a_message_is_found_by_its_words_before_it_is_indexed_and_by_meani
     assert hit["created_at"] == message["created_at"]
     assert hit["before"] is None
     assert (await recall(alice, "出差的目的地", top_k=1))["hits"][0]["text"] == "我下周要去上海出差。"
+
+
+@pytest.mark.parametrize("is_indexed", [False, True])
+async def test_a_single_character_finds_what_holds_it(
+    client: MakeClient, scope: MakeScope, wiring: Wiring, *, is_indexed: bool
+) -> None:
+    alice, user = await client("alice"), await scope("alice")
+    session = await open_session(alice)
+    texts = [
+        "我家的猫很胖。",
+        "昨天她买了猫粮",
+        "这是一只猫",
+        "Mein 猫 heißt Mia.",
+        "我每天早上跑步。",
+        "上海的天气很好",
+    ]
+    await append(alice, session, *map(said, texts))
+    if is_indexed:
+        await indexer(wiring).run(user, {})
+    for question in ("猫", "猫？"):
+        found = (await recall(alice, question, top_k=4))["hits"]
+        assert {hit["text"] for hit in found} == set(texts[:4])
+    (first, *_) = (await recall(alice, "狗 粮"))["hits"]
+    assert first["text"] == "昨天她买了猫粮"
 
 
 async def test_what_is_many_is_packed_and_still_found(client: MakeClient, scope: MakeScope, wiring: Wiring) -> None:

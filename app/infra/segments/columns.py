@@ -84,6 +84,18 @@ class Columns:
             for where, often, weight in zip(places, counts, weights, strict=True)
         ]
 
+    def any_of(self, terms: NDArray[np.uint64]) -> Posting:
+        """Return where any of different terms occurs, as one. They are pairs that share a character, which most of its
+        occurrences stand in two of.
+        """
+        counts = np.zeros(len(self), np.float32)
+        for segment, ranks in self.words:
+            for term in np.flatnonzero(np.isin(segment.vocabulary, terms)):
+                places = slice(segment.starts[term], segment.starts[term + 1])
+                counts[ranks[segment.places[places]]] += segment.counts[places]
+        where = np.flatnonzero(counts)
+        return Posting(where, np.maximum(counts[where] / 2, 1).astype(np.float32), 1.0)
+
     def similarities(self, vector: Floats) -> Floats:
         """Return the cosine of each item's vector to one of length 1; NaN where an item has none of its dimensions."""
         similar = np.full(len(self), np.nan, np.float32)

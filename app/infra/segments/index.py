@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.core import ranking
-from app.core.ranking import CONVERSATION, Flags, Floats, Weights
+from app.core.ranking import CONVERSATION, Flags, Floats, Posting, Weights
 from app.infra.segments.codec import Role, Segment
 from app.infra.segments.columns import Columns, arrange
 
@@ -30,10 +30,15 @@ class Filters:
 
 @dataclass(frozen=True, slots=True)
 class Hints:
-    """What a question names besides its words: keyed ids of speakers, and periods in Unix milliseconds."""
+    """What a question names besides its words: keyed ids of speakers, and periods in Unix milliseconds.
+
+    Where it is nothing but single characters, `characters` has for each the ids of all terms that may hold it: these
+    are asked for in place of the question's terms.
+    """
 
     speakers: NDArray[np.uint64] = field(default_factory=lambda: np.empty(0, np.uint64))
     periods: Sequence[tuple[int, int]] = ()
+    characters: Sequence[NDArray[np.uint64]] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +110,8 @@ class Index:
         among = self._among(filters)
         if not among.any() or top_k < 1:
             return []
-        evidence = self._evidence(terms[:MAX_TERMS], vector, among, weights)
+        held = [columns.any_of(ids) for ids in hints.characters]
+        evidence = self._evidence(held or columns.postings(terms[:MAX_TERMS]), vector, among, weights)
         scores = self._with_priors(evidence.fused, weights, hints)
         # An item alone has nothing to be ranked by, and is found all the same.
         found = np.flatnonzero(among & ((scores > 0) | (evidence.lexical > 0) | ~np.isnan(evidence.dense)))
@@ -146,13 +152,12 @@ class Index:
 
     def _evidence(
         self,
-        terms: NDArray[np.uint64],
+        postings: Sequence[Posting],
         vector: Floats | None,
         among: Flags,
         weights: Weights,
     ) -> _Evidence:
         columns = self._columns
-        postings = columns.postings(terms)
         turns, ceiling = ranking.bm25(postings, columns.lengths)
         covered = turns / np.float32(max(ceiling, 1e-9))
         words = weights.turn * ranking.min_max(turns, among)
