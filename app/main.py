@@ -1,7 +1,5 @@
 """The API process: `create_app(settings)`, and how it begins and ends."""
 
-import hashlib
-import hmac
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any
@@ -45,7 +43,6 @@ def create_app(settings: Settings) -> FastAPI:
     app = _routed(_lifespan(settings))
     app.state.readiness = Readiness()
     app.state.pings = {}
-    app.state.cursor_key = _cursor_key(settings)
     # The last one added is the outermost.
     app.add_middleware(
         BodyLimit,
@@ -103,6 +100,7 @@ def _lifespan(settings: Settings) -> Lifespan:
             app.state.access_log = wired.access_log
             app.state.pings = wired.pings
             app.state.tokens = Tokens(_keys(settings, client), _policy(settings))
+            app.state.cursor_key = wired.vault.derive("list cursors")
             await wired.erasures.apply_register()
             readiness.become(State.READY)
             with drains_first(readiness, settings.drain_s):
@@ -126,8 +124,3 @@ def _policy(settings: Settings) -> Policy:
         max_life_s=settings.auth_max_life_s,
         default_scopes=frozenset(settings.default_scopes.split()),
     )
-
-
-def _cursor_key(settings: Settings) -> bytes:
-    """Return the key that list cursors are made with: the same in every process of an installation."""
-    return hmac.new(settings.master_key.get_secret_value().encode(), b"cairn list cursors", hashlib.sha256).digest()

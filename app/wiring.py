@@ -34,7 +34,7 @@ from app.infra.embedders.openai import Endpoint
 from app.infra.embedders.service import EmbeddingService
 from app.infra.keys.directory import Directory
 from app.infra.keys.store import KeyStore, open_pool
-from app.infra.keys.vault import Vault, open_vault
+from app.infra.keys.vault import Vault, WrongKeyStoreError, open_vault
 from app.infra.queue.userdata import JobsData
 from app.infra.redis.client import RedisStore, connect
 from app.infra.redis.userdata import HotData
@@ -203,6 +203,7 @@ async def _base(settings: Settings, log: AuditWriter, stack: AsyncExitStack) -> 
     if summariser is not None:
         stack.push_async_callback(summariser.close)
     db = Database(engine, vault, log)
+    await require_own_keys(db, vault)
     return Base(settings, db, vault, redis, chroma, embedding, summariser, IndexCache(), model)
 
 
@@ -212,6 +213,14 @@ def _model_summariser(settings: Settings) -> Summariser | None:
     key = settings.llm_api_key.get_secret_value() or None
     endpoint = served.Endpoint(settings.llm_base_url, settings.llm_model, key)
     return FallbackSummariser(served.OpenAISummariser(endpoint), ExtractiveSummariser())
+
+
+async def require_own_keys(db: Database, vault: Vault) -> None:
+    """Raise WrongKeyStoreError where the data was written with another key store than the vault's."""
+    if not await db.belongs_to(vault.derive("installation")):
+        raise WrongKeyStoreError(
+            "the data was written with another key store: restore that one, or start with an empty database",
+        )
 
 
 async def _finish(log: AuditWriter, writer: asyncio.Task[None]) -> None:

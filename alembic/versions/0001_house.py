@@ -21,10 +21,12 @@ OWNER_COLUMNS = "tenant text NOT NULL, usr uuid NOT NULL"
 def upgrade() -> None:
     """Make the tables, the rights and the functions."""
     _make_tables()
+    _make_index()
     for table in ("users", "idempotency", "segments", "segment_items"):
         protect(op, table)
     protect(op, "audit_log", "SELECT, INSERT")
     op.execute(f"GRANT SELECT ON alembic_version TO {APP_ROLE}")
+    op.execute(f"GRANT SELECT, INSERT ON installation TO {APP_ROLE}")
     op.execute(f"CREATE POLICY log ON audit_log FOR INSERT TO {LOG_ROLE} WITH CHECK (true)")
     op.execute(f"GRANT INSERT ON audit_log TO {LOG_ROLE}")
     _make_queue()
@@ -35,7 +37,7 @@ def downgrade() -> None:
     op.execute("DROP FUNCTION enqueue")
     op.execute("DROP SCHEMA queue CASCADE")
     op.execute("CREATE SCHEMA queue")
-    op.execute("DROP TABLE segment_items, segments, audit_log, idempotency, users")
+    op.execute("DROP TABLE segment_items, segments, audit_log, idempotency, installation, users")
 
 
 def _make_tables() -> None:
@@ -48,6 +50,12 @@ def _make_tables() -> None:
             erased_at timestamptz,
             CONSTRAINT pk_users PRIMARY KEY (usr),
             CONSTRAINT ck_users_state CHECK (state in ('active', 'erasing', 'erased'))
+        );
+        CREATE TABLE installation (
+            singleton boolean NOT NULL DEFAULT true,
+            key_store bytea NOT NULL,
+            CONSTRAINT pk_installation PRIMARY KEY (singleton),
+            CONSTRAINT ck_installation_singleton CHECK (singleton)
         );
         CREATE TABLE idempotency (
             {OWNER_COLUMNS},
@@ -76,6 +84,11 @@ def _make_tables() -> None:
             CONSTRAINT pk_audit_log PRIMARY KEY (id)
         );
         CREATE INDEX ix_audit_log_usr_id ON audit_log (usr, id);
+    """)
+
+
+def _make_index() -> None:
+    op.execute(f"""
         CREATE TABLE segments (
             {OWNER_COLUMNS},
             id uuid NOT NULL,

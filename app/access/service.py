@@ -6,7 +6,7 @@ from uuid import UUID
 
 from app.core.audit import AccessLog, AuditEntry
 from app.core.errors import AppError
-from app.core.scope import Operator, Subject
+from app.core.scope import Operator, Scope, Subject
 from app.infra.db.transaction import Database
 
 # The audit's name for `no user in particular`: one token was revoked, whoever it was for.
@@ -44,13 +44,13 @@ class Access:
         usr = await self._register.reference(Subject(operator.issuer, operator.tenant, sub))
         if usr is None:
             raise AppError("not_found")
-        self._access_log.put(operator.upon(usr), AuditEntry("look_up", "user", usr))
+        await self._note(operator.upon(usr), AuditEntry("look_up", "user", usr))
         return usr
 
     async def revoke_token(self, operator: Operator, token_id: str) -> None:
         """Revoke one token of the tenant, whoever it is for; it is felt within seconds."""
         await self._register.revoke_token(operator.tenant, token_id, self._token_life)
-        self._access_log.put(operator.upon(NOBODY), AuditEntry("revoke", "token"))
+        await self._note(operator.upon(NOBODY), AuditEntry("revoke", "token"))
 
     async def revoke_issued_before(self, operator: Operator, usr: UUID, moment: datetime) -> None:
         """Revoke a user's tokens that were issued up to a moment. Raises `not_found` for a user of another tenant."""
@@ -60,3 +60,9 @@ class Access:
         except AppError as error:
             raise AppError("not_found") if error.code in {"erased", "erasing"} else error from None
         await self._register.revoke_issued_before(usr, moment)
+        await self._access_log.flushed()
+
+    async def _note(self, scope: Scope, entry: AuditEntry) -> None:
+        """Write what an operator did into the audit, before they are answered."""
+        self._access_log.put(scope, entry)
+        await self._access_log.flushed()

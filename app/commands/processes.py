@@ -11,14 +11,18 @@ from uvicorn.supervisors import Multiprocess
 
 from app.commands.environment import load_settings
 from app.core.errors import AppError
+from app.infra.audit.writer import AuditWriter
 from app.infra.crypto.master import MasterKeyError, MasterKeys
 from app.infra.db import migrations
+from app.infra.db.engine import make_engine
+from app.infra.db.transaction import Database
 from app.infra.keys.store import KeyStore, open_pool
-from app.infra.keys.vault import open_vault
+from app.infra.keys.vault import Vault, WrongKeyStoreError, open_vault
 from app.infra.observability.logs import set_up_logs
 from app.settings import Settings
 from app.web.draining import end_well
 from app.web.heads import BoundedHeads
+from app.wiring import require_own_keys
 from app.worker import work
 
 # Idle clients are agents with people behind them: the usual 5 s cut 10 % of their calls off at human think times.
@@ -33,7 +37,7 @@ PROCESS_ANSWERS_WITHIN_S = 30
 def serve() -> None:
     """Serve the API. The schema must be migrated; nothing is created here."""
     settings = load_settings("serve")
-    require_master_keys(settings)
+    require_keys(settings)
     end_well()
     config = uvicorn.Config(
         "app.main:application",
@@ -71,7 +75,7 @@ def _run(config: uvicorn.Config) -> int:
 def worker() -> None:
     """Do what is owed: ingestion, indexing, erasures that a request didn't finish."""
     settings = load_settings("worker")
-    require_master_keys(settings)
+    require_keys(settings)
     set_up_logs(settings.log_level)
     asyncio.run(work(settings))
 
@@ -89,13 +93,26 @@ def migrate(check: bool) -> None:  # noqa: FBT001 - a flag of the command line
     click.echo("both databases are at the newest schema")
 
 
-def require_master_keys(settings: Settings) -> None:
-    """Fail with the reason where the master keys don't open the key store: logs tell no error's words."""
+async def _require_own_keys(settings: Settings, vault: Vault) -> None:
+    """Raise WrongKeyStoreError. On a schema that this version doesn't know nothing is asked, for nothing is served."""
+    url = settings.database_url.get_secret_value()
+    with suppress(migrations.UnsupportedSchemaError):
+        await migrations.require_supported(url)
+        engine = make_engine(url, 1)
+        try:
+            await require_own_keys(Database(engine, vault, AuditWriter(url)), vault)
+        finally:
+            await engine.dispose()
+
+
+def require_keys(settings: Settings) -> None:
+    """Fail with the reason where the master keys don't open the key store, or where it isn't this data's."""
 
     async def open_once() -> None:
         store = KeyStore(await open_pool(settings.keys_url.get_secret_value(), 1))
         try:
-            await open_vault(store, MasterKeys.parse(settings.master_key.get_secret_value()))
+            vault = await open_vault(store, MasterKeys.parse(settings.master_key.get_secret_value()))
+            await _require_own_keys(settings, vault)
         finally:
             await store.close()
 
@@ -103,5 +120,7 @@ def require_master_keys(settings: Settings) -> None:
         asyncio.run(open_once())
     except MasterKeyError as error:
         raise click.ClickException(f"CAIRN_MASTER_KEY: {error}") from None
+    except WrongKeyStoreError as error:
+        raise click.ClickException(f"CAIRN_KEYS_URL: {error}") from None
     except AppError as error:
         raise click.ClickException(f"{error.problem.title}: {error.detail}") from None

@@ -23,3 +23,7 @@ class AccessLog(Protocol):
     def put(self, scope: Scope, entry: AuditEntry) -> None:
         """Take one entry; it is durable within a second."""
         ...
+
+    async def flushed(self) -> None:
+        """Wait until what was put so far is durable."""
+        ...

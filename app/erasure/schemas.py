@@ -10,7 +10,8 @@ from app.web.wire import Answer, Moment
 class ErasureAnswer(Answer):
     """An erasure: `running` until every store is empty, then `done` with its certificate. One schema for 200 and 202.
 
-    `receipt` opens it later, in the header `Cairn-Receipt`, when the user and all their tokens are gone: keep it.
+    `stopped`: no new memory of this person begins. `receipt` opens it later, in the header `Cairn-Receipt`, when the
+    user and all their tokens are gone: keep it.
     """
 
     id: str
@@ -18,6 +19,7 @@ class ErasureAnswer(Answer):
     receipt: str
     requested_at: Moment
     finished_at: Moment | None
+    stopped: bool
     certificate: dict[str, Any] | None
 
 
@@ -44,6 +46,7 @@ def erasure_answer(erasure: Erasure, receipt: str) -> ErasureAnswer:
         receipt=receipt,
         requested_at=erasure.requested_at,
         finished_at=erasure.finished_at,
+        stopped=erasure.stop,
         certificate=None if erasure.certificate is None else dict(erasure.certificate),
     )
 

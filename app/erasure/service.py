@@ -42,6 +42,10 @@ class Keys(Protocol):
         """Destroy the user's keys for good; return how many there were."""
         ...
 
+    async def stop(self, usr: UUID) -> None:
+        """Let nothing begin anew for the subject whose erasure ended this reference."""
+        ...
+
     async def remaining(self, usr: UUID) -> int:
         """Return how many keys are left."""
         ...
@@ -75,7 +79,10 @@ class Erasures:
 
     async def forget(self, scope: Scope, *, stop: bool = False) -> Erasure:
         """Erase the user everywhere. Asked again, it answers the same erasure; done in time, with its certificate."""
-        await self._close_gate(scope, stop=stop)
+        if await self._close_gate(scope, stop=stop):
+            log.info("erasure_begun", usr=str(scope.usr))
+        elif stop:
+            await self._stop(scope)
         try:
             async with asyncio.timeout(REQUEST_BUDGET_S):
                 await self.proceed(scope)
@@ -150,13 +157,22 @@ class Erasures:
         """Erase once more what a job that ran during the erasure may have written outside of Postgres."""
         await asyncio.gather(*(kind.erase(scope) for kind in self._kinds if kind.store != "postgres"))
 
-    async def _close_gate(self, scope: Scope, *, stop: bool) -> None:
+    async def _stop(self, scope: Scope) -> None:
+        """Let nothing begin anew for somebody who was erased already, or is being."""
+        async with self._db.erase(scope) as tx:
+            await store.mark_stop(tx, AuditEntry("stop", "user", scope.usr))
+        await self._keys.stop(scope.usr)
+        self._directory.forget(scope.usr)
+
+    async def _close_gate(self, scope: Scope, *, stop: bool) -> bool:
+        """Close the gate; False where it was closed already."""
         async with self._db.gate(scope) as (tx, state):
             if state != "active":
-                return
+                return False
             erasure_id = uuid7()
             await store.begin(tx, erasure_id, stop=stop, entry=AuditEntry("forget", "user", scope.usr))
             tx.enqueue(Job(ERASE_JOB, priority=ERASURE_PRIORITY, lane="erase", delay_s=WORKER_DELAY_S))
+        return True
 
     async def _run(self, scope: Scope, erasure: Erasure) -> None:
         entry = AuditEntry("erase", "user", scope.usr)

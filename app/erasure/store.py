@@ -46,6 +46,11 @@ async def begin(tx: Transaction, erasure_id: UUID, *, stop: bool, entry: AuditEn
     )
 
 
+async def mark_stop(tx: Transaction, entry: AuditEntry) -> None:
+    """Note that the user wants no new beginning."""
+    await tx.change(update(erasures).filter_by(usr=tx.scope.usr).values(stop=True), entry)
+
+
 async def take_lease(tx: Transaction, lease_s: float, entry: AuditEntry) -> bool:
     """Take the right to run the steps; False where somebody else has it or the erasure is done."""
     now = datetime.now(UTC)
@@ -76,7 +81,8 @@ async def finish(tx: Transaction, certificate: Mapping[str, Any], finished_at: d
     """Write the certificate and turn the user's row into a tombstone."""
     await tx.change(
         update(erasures)
-        .filter_by(usr=tx.scope.usr)
+        # Of two runs (a lease can run out under a slow one) the first one's certificate stands.
+        .filter_by(usr=tx.scope.usr, certificate=None)
         .values(certificate=dict(certificate), finished_at=finished_at, lease_until=None),
         entry,
     )

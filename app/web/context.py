@@ -3,14 +3,14 @@
 Features never import each other; what their routes share is of this layer.
 """
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 from uuid import UUID
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from app.core.assembly import KINDS, Ask, Assembled, Decision
 from app.core.ids import show
-from app.web.wire import Answer, Request
+from app.web.wire import Answer, Request, wrong
 
 DEFAULT_BUDGET_TOKENS = 1_000
 MIN_BUDGET_TOKENS = 64
@@ -31,6 +31,12 @@ class ContextWish(Request):
     snapshot: Annotated[str, Field(max_length=64)] | None = None
     include: Annotated[list[Kind], Field(min_length=1, max_length=len(KINDS))] = ALL_KINDS
     require: Annotated[list[Kind], Field(max_length=len(KINDS))] | None = None
+
+    @model_validator(mode="after")
+    def _required_is_asked_for(self) -> Self:
+        if not set(self.require or ()) <= set(self.include):
+            raise wrong("require must be among what include asks for")
+        return self
 
 
 class ItemAnswer(Answer):

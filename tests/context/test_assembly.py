@@ -129,6 +129,12 @@ async def test_a_budget_is_kept_by_the_count_that_is_shown(client: MakeClient) -
     assert {decision["reason"] for decision in made["decisions"]} >= {"over_budget"}
 
 
+async def test_what_is_required_is_asked_for(client: MakeClient) -> None:
+    alice = await client("alice")
+    body = {"query": "how?", "include": ["summary"], "require": ["knowledge"]}
+    assert (await alice.post("/v1/context", json=body)).status_code == 422
+
+
 async def test_a_session_that_is_not_there_is_said_so(client: MakeClient) -> None:
     alice = await client("alice")
     missing = await alice.post("/v1/context", json={"query": "how?", "session_id": "ses_" + "0" * 32})

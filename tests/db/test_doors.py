@@ -196,7 +196,10 @@ async def test_an_answer_is_forgotten_with_what_it_shows(wiring: Wiring, scope: 
         await tx.answer("a value", item, uuid.uuid4())
     async with wiring.db.write(alice) as tx:
         await tx.forget_answers(item, ENTRY)
-    assert await raise_number(wiring, alice, attempt_of("shows")) == 1
+    with pytest.raises(AppError) as refused:  # the retry neither shows it nor makes it again
+        await raise_number(wiring, alice, attempt_of("shows"))
+    assert refused.value.code == "not_found"
+    assert await number_of(wiring, alice) == 0
 
 
 async def test_a_store_that_was_down_is_not_the_answer_for_ever(wiring: Wiring, scope: MakeScope) -> None:

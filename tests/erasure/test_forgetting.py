@@ -117,6 +117,14 @@ async def test_with_stop_the_person_does_not_come_back(client: MakeClient) -> No
     assert (refused.status_code, refused.json()["code"]) == (403, "processing_stopped")
 
 
+async def test_stop_may_be_asked_for_afterwards(client: MakeClient) -> None:
+    alice = await client("alice")
+    assert not (await alice.delete("/v1/users/me")).json()["stopped"]
+    later = await alice.delete("/v1/users/me?then=stop")
+    assert (later.status_code, later.json()["stopped"]) == (200, True)
+    assert (await alice.get("/v1/preferences")).json()["code"] == "processing_stopped"
+
+
 async def test_other_users_keep_everything(client: MakeClient) -> None:
     alice, bob = await client("alice"), await client("bob")
     await fill(alice)

@@ -13,8 +13,10 @@ from app.core.audit import AuditEntry
 from app.core.errors import AppError
 from app.core.scope import Actor, Scope, Subject
 from app.infra.db import migrations
-from app.infra.embedded.bootstrap import create_database_from_template, on_database
+from app.infra.embedded import bootstrap
+from app.infra.embedded.bootstrap import create_database_from_template, drop_database, on_database
 from app.infra.embedded.stack import Stack, start_for_tests
+from app.infra.keys.vault import WrongKeyStoreError
 from app.settings import Settings
 from app.wiring import build
 
@@ -72,6 +74,32 @@ async def test_yesterdays_backup_brings_nobody_back(own_stack: Stack, settings: 
         await tomorrow.erasures.proceed(worker)
         assert (await tomorrow.erasures.verify(worker)).clean
         assert await tomorrow.db.living([usr]) == []
+
+
+async def test_another_key_store_than_the_datas_is_refused(own_stack: Stack, settings: Settings) -> None:
+    """A lost key store that was made anew would let every user silently begin from nothing."""
+    urls = own_stack.urls
+    await asyncio.to_thread(migrations.upgrade, urls.database_owner or "", urls.keys or "")
+    here = settings.model_copy(
+        update={
+            "database_url": secret(urls.database),
+            "database_log_url": secret(urls.database_log),
+            "keys_url": secret(urls.keys),
+        }
+    )
+    async with build(here) as today:
+        usr = await today.directory.enter(Subject("", "acme", "alice"), int(time.time()), None)
+    await create_database_from_template(own_stack.admin_url, "cairn_keys", "keys_backup")
+    await drop_database(own_stack.admin_url, "cairn_keys")
+    await bootstrap.prepare(own_stack.admin_url, {})
+    await asyncio.to_thread(migrations.upgrade, urls.database_owner or "", urls.keys or "")
+    with pytest.raises(WrongKeyStoreError):
+        async with build(here):
+            pass
+    restored = here.model_copy(update={"keys_url": secret(on_database(urls.keys or "", "keys_backup"))})
+    async with build(restored) as again:
+        assert await again.directory.enter(Subject("", "acme", "alice"), int(time.time()), None) == usr
+        assert (await again.vault.box(usr)).usr == usr
 
 
 def secret(url: str | None) -> SecretStr:

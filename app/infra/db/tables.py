@@ -2,18 +2,21 @@
 
 from sqlalchemy import (
     BigInteger,
+    Boolean,
     CheckConstraint,
     Column,
     DateTime,
     LargeBinary,
     PrimaryKeyConstraint,
+    Table,
     Text,
     Uuid,
     func,
+    text,
 )
 from sqlalchemy.dialects.postgresql import ARRAY
 
-from app.infra.db.base import owned
+from app.infra.db.base import metadata, owned
 
 # The row stays after an erasure, as the tombstone of a random reference: whatever is in flight for it is refused by it.
 users = owned(
@@ -24,6 +27,16 @@ users = owned(
     Column("erased_at", DateTime(timezone=True)),
     CheckConstraint("state in ('active', 'erasing', 'erased')", name="state"),
     owner_is_key=True,
+)
+
+# Which key store this data was written with: one row. With another one nothing here could be read, and every user would
+# silently begin anew.
+installation = Table(
+    "installation",
+    metadata,
+    Column("singleton", Boolean, primary_key=True, server_default=text("true")),
+    Column("key_store", LargeBinary, nullable=False),
+    CheckConstraint("singleton", name="singleton"),
 )
 
 idempotency = owned(

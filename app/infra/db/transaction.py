@@ -18,7 +18,6 @@ from sqlalchemy import (
     Row,
     Uuid,
     bindparam,
-    delete,
     func,
     insert,
     literal,
@@ -39,7 +38,7 @@ from app.core.scope import Scope
 from app.infra.audit.tables import audit_log
 from app.infra.crypto.box import Box, Place
 from app.infra.db.engine import store_errors
-from app.infra.db.tables import idempotency, users
+from app.infra.db.tables import idempotency, installation, users
 
 _BIND = text("SELECT set_config('app.user_id', :usr, true), set_config('app.tenant', :tenant, true)")
 HTTP_SERVER_ERROR = 500
@@ -166,10 +165,13 @@ class Transaction:
         if (await self._connection.execute(claim)).first():
             return
         kept = await self.row(select(idempotency).filter_by(usr=self.scope.usr, **tags))
-        if kept is None or kept.answer_sealed is None:
+        if kept is None:
             raise AppError("in_progress", headers={"Retry-After": "1"})
         if kept.request_tag != fresh["request_tag"]:
             raise AppError("idempotency_mismatch")
+        if kept.answer_sealed is None:
+            # It had its effect, and what it made was deleted: a late retry mustn't bring it back.
+            raise AppError("not_found")
         answer = self.box.open_json(kept.answer_sealed, _answer_place(self.scope.usr))
         raise Replayed(Answer(answer["status"], answer["headers"], answer["body"].encode()))
 
@@ -182,9 +184,10 @@ class Transaction:
             await self.keep(self._attempt.render(result), shown)
 
     async def forget_answers(self, item: UUID, entry: AuditEntry) -> None:
-        """Forget the kept answers that show an item. A retry of such a request finds what has become of the item."""
+        """Forget the kept answers that show an item. That there was one stays: a retry has no effect, and is a 404."""
         shows = idempotency.c.item_ids.contains([item])
-        await self.change(delete(idempotency).filter_by(usr=self.scope.usr).where(shows), entry)
+        forgotten = update(idempotency).filter_by(usr=self.scope.usr).where(shows)
+        await self.change(forgotten.values(answer_sealed=None, item_ids=None), entry)
 
     async def keep(self, answer: Answer, shown: Sequence[UUID] = ()) -> None:
         """Keep an answer to the attempt that this transaction began."""
@@ -299,6 +302,14 @@ class Database:
                 AuditEntry("create", "user", scope.usr),
             )
             await tx.settle()
+
+    async def belongs_to(self, key_store: bytes) -> bool:
+        """Say whether the data was written with this key store; data that was written with none yet is from now on."""
+        with store_errors():
+            async with self._engine.begin() as connection:
+                await connection.execute(upsert(installation).values(key_store=key_store).on_conflict_do_nothing())
+                kept = (await connection.execute(select(installation.c.key_store))).scalar_one()
+        return bool(kept == key_store)
 
     async def living(self, references: Sequence[UUID]) -> Sequence[tuple[str, UUID]]:
         """Return tenant and reference of those that are active here. The one question without a scope: it is asked of

@@ -172,6 +172,13 @@ class KeyStore:
             await connection.execute("UPDATE erasures SET subject_tag = NULL WHERE tag_until < now()")
         return len(keys) + len(secrets)
 
+    async def stop(self, usr: UUID) -> None:
+        """Keep the tag of an erased subject for good, so that nothing begins anew for them."""
+        async with self._connection() as connection:
+            await connection.execute(
+                "UPDATE erasures SET stop = true, tag_until = NULL WHERE usr = $1 AND subject_tag IS NOT NULL", usr
+            )
+
     async def remaining(self, usr: UUID) -> int:
         """Return how many keys and ways to the user's reference are left."""
         async with self._connection() as connection:

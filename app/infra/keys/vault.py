@@ -97,6 +97,14 @@ class Vault:
         self._boxes.pop(usr, None)
         return destroyed
 
+    async def stop(self, usr: UUID) -> None:
+        """Let nothing begin anew for the subject whose erasure ended this reference."""
+        await self._store.stop(usr)
+
+    def derive(self, purpose: str) -> bytes:
+        """Return a key of the installation for one purpose: the same in every process, whatever the master key."""
+        return hmac.new(self._subject_key, b"derive" + purpose.encode(), hashlib.sha256).digest()
+
     async def revoke_token(self, tenant: str, token_id: str, token_life: timedelta) -> None:
         """Revoke the tenant's token of that `jti`."""
         await self._store.revoke_token(self._token_tag(tenant, token_id), datetime.now(UTC) + token_life)
@@ -148,6 +156,10 @@ class Vault:
 
     def _unwrap(self, wrapped: Wrapped, name: bytes) -> bytes:
         return self._masters.unwrap(wrapped.value, wrapped.master_id, name)
+
+
+class WrongKeyStoreError(Exception):
+    """The key store isn't the one that the data was written with."""
 
 
 async def open_vault(store: KeyStore, masters: MasterKeys) -> Vault:
