@@ -43,6 +43,7 @@ def create_app(settings: Settings) -> FastAPI:
     app = _routed(_lifespan(settings))
     app.state.readiness = Readiness()
     app.state.pings = {}
+    app.state.allow_guests = settings.allow_anonymous
     # The last one added is the outermost.
     app.add_middleware(
         BodyLimit,

@@ -66,6 +66,9 @@ from app.profile.source import ProfileSource
 from app.sessions import routes as session_routes
 from app.sessions import tables as session_tables
 from app.sessions.exchange import Exchanges
+from app.sessions.guest_store import GuestStore
+from app.sessions.guests import Guests
+from app.sessions.hosts import Hosts
 from app.sessions.indexing import IndexMessages
 from app.sessions.recall import Recalls
 from app.sessions.service import Defaults, Sessions
@@ -147,7 +150,7 @@ async def build(settings: Settings) -> AsyncIterator[Wiring]:
         sessions, session_parts = _sessions(base)
         features = [session_parts, _preferences(base), _profile(base), _knowledge(base)]
         contexts, context_parts = _context(base, [source for feature in features for source in feature.sources])
-        features += [context_parts, Parts(provided={Exchanges: Exchanges(sessions, contexts)})]
+        features += [context_parts, Parts(provided={Hosts: _hosts(base, sessions, contexts)})]
         data = [
             *_shared_data(base.db, base.cache),
             *(kind for feature in features for kind in feature.data),
@@ -265,6 +268,13 @@ def _sessions(base: Base) -> tuple[Sessions, Parts]:
         sources=[SessionSource(views), RecallSource(base.db, recalls)],
         data=[OwnedRows(base.db, "sessions", (session_tables.messages, session_tables.sessions))],
     )
+
+
+def _hosts(base: Base, sessions: Sessions, contexts: Contexts) -> Hosts:
+    defaults = Defaults(base.settings.window, base.settings.session_ttl_s)
+    views = Views(base.db, Window(base.redis), ExtractiveSummariser())
+    guests = Guests(GuestStore(base.redis), views, defaults)
+    return Hosts(sessions, Exchanges(sessions, contexts), guests)
 
 
 def _preferences(base: Base) -> Parts:

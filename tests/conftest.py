@@ -1,6 +1,8 @@
 """What tests stand on: real servers, started once; the product wired to them; users in tenants of their own."""
 
 import asyncio
+import io
+import logging
 import time
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
@@ -11,6 +13,7 @@ from tempfile import TemporaryDirectory
 import httpx
 import pytest
 import pytest_asyncio
+import structlog
 from fastapi import FastAPI
 from jose import jwt
 
@@ -19,6 +22,7 @@ from app.core.scope import Scope, Subject
 from app.infra.crypto.master import MasterKeys
 from app.infra.db import migrations
 from app.infra.embedded.stack import Stack, start_for_tests
+from app.infra.observability.logs import set_up_logs
 from app.main import create_app
 from app.settings import Settings
 
@@ -132,6 +136,20 @@ async def app_client(app: FastAPI) -> AsyncIterator[httpx.AsyncClient]:
     """A client of the application that has no token."""
     async with httpx.AsyncClient(transport=httpx.ASGITransport(app=app), base_url="http://cairn.test") as bare:
         yield bare
+
+
+@pytest.fixture
+def written() -> Iterator[io.BytesIO]:
+    """What the process logs meanwhile."""
+    root = logging.getLogger()
+    before = (root.handlers[:], root.level)
+    stream = io.BytesIO()
+    set_up_logs("debug", stream)
+    yield stream
+    root.handlers[:], level = before
+    root.setLevel(level)
+    logging.captureWarnings(capture=False)
+    structlog.reset_defaults()
 
 
 async def eventually(check: Callable[[], Awaitable[bool]], within_s: float = 20.0) -> None:

@@ -1,6 +1,6 @@
 """Who a piece of work is done for: the first argument of everything that touches memory."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from uuid import UUID
 
@@ -53,3 +53,12 @@ class Operator:
     def upon(self, usr: UUID) -> Scope:
         """Return the scope of what the operator does to a user of the tenant; row-level security keeps others out."""
         return Scope(self.tenant, usr, self.agent, Actor.OPERATOR, self.request_id, self.address)
+
+
+@dataclass(frozen=True, slots=True)
+class Guest:
+    """Somebody without a token of a user: whom the token of an anonymous session lets into that session, and nowhere
+    else. Empty for one who has none yet.
+    """
+
+    session_token: str = field(repr=False)

@@ -135,11 +135,21 @@ class View:
 
 
 @dataclass(frozen=True, slots=True)
+class Record:
+    """A session with all of its messages, oldest first."""
+
+    session: Session
+    messages: Sequence[Message]
+
+
+@dataclass(frozen=True, slots=True)
 class Opened:
     """The session that was asked for, and whether it was made for that."""
 
     view: View
     is_new: bool
+    # The only way into an anonymous session; None for a user's.
+    token: str | None = field(default=None, repr=False)
 
 
 class Changes(TypedDict, total=False):

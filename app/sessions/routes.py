@@ -10,7 +10,7 @@ from app.core.idempotency import Answer
 from app.core.ids import parse, show
 from app.core.scope import Scope
 from app.core.versions import Precondition, etag
-from app.sessions.exchange import Exchanges
+from app.sessions.hosts import Caller, Hosts
 from app.sessions.model import Appended, Exchanged, Opened, View
 from app.sessions.recall import Recalls
 from app.sessions.recall_schemas import RecallAnswer, RecallRequest, recall_answer
@@ -20,6 +20,7 @@ from app.sessions.schemas import (
     AppendRequest,
     MessageAnswer,
     MessagePageAnswer,
+    OpenedAnswer,
     SessionAnswer,
     SessionPageAnswer,
     SessionPatch,
@@ -29,6 +30,7 @@ from app.sessions.schemas import (
     drafts,
     exchange_answer,
     message_answer,
+    opened_answer,
     opening,
     session_answer,
     session_item,
@@ -36,6 +38,7 @@ from app.sessions.schemas import (
 from app.sessions.service import Sessions
 from app.web.auth import allow, require_also
 from app.web.context import asked
+from app.web.guests import guest_or
 from app.web.idempotency import attempted, rendered, respond
 from app.web.paging import Paging, Position, next_cursor, page_of
 from app.web.preconditions import conditional_or_any, not_modified
@@ -47,7 +50,10 @@ router = APIRouter(prefix="/v1", tags=["sessions"])
 Reader = Annotated[Scope, Depends(allow("sessions:read"))]
 Writer = Annotated[Scope, Depends(allow("sessions:write"))]
 Service = Annotated[Sessions, Depends(provided(Sessions))]
-Exchanging = Annotated[Exchanges, Depends(provided(Exchanges))]
+Hosting = Annotated[Hosts, Depends(provided(Hosts))]
+Beginner = Annotated[Caller, Depends(guest_or("sessions:write", begins=True))]
+ReaderOrGuest = Annotated[Caller, Depends(guest_or("sessions:read"))]
+WriterOrGuest = Annotated[Caller, Depends(guest_or("sessions:write"))]
 Recalling = Annotated[Recalls, Depends(provided(Recalls))]
 If = Annotated[Precondition, Depends(conditional_or_any)]
 Page = Annotated[Paging, Depends(page_of)]
@@ -58,13 +64,16 @@ CONDITIONAL = problems("not_found", "stale_version", "exists", "precondition_req
 @router.post(
     "/sessions",
     status_code=201,
-    response_model=SessionAnswer,
-    responses={200: {"model": SessionAnswer, "description": "There was one with this `external_id`."}},
+    response_model=OpenedAnswer,
+    responses={200: {"model": OpenedAnswer, "description": "There was one with this `external_id`."}},
 )
-async def open_session(request: Request, body: SessionRequest, caller: Writer, sessions: Service) -> Response:
-    """Make a session. With an `external_id` the one that has it is answered, if there is one, as it is."""
+async def open_session(request: Request, body: SessionRequest, caller: Beginner, hosts: Hosting) -> Response:
+    """Make a session. With an `external_id` the one that has it is answered, if there is one, as it is.
+
+    Where anonymous sessions are allowed, a request without a token makes one; `session_token` is the only way into it.
+    """
     attempt = await attempted(request, _shown_opened)
-    return respond(_shown_opened(await sessions.open(caller, opening(body), attempt)))
+    return respond(_shown_opened(await hosts.open(caller, opening(body), attempt)))
 
 
 @router.get("/sessions")
@@ -77,9 +86,9 @@ async def list_sessions(caller: Reader, sessions: Service, paging: Page) -> Sess
 
 
 @router.get("/sessions/{session_id}", response_model=SessionAnswer, responses=problems("not_found"))
-async def read_session(request: Request, session_id: str, caller: Reader, sessions: Service) -> Response:
+async def read_session(request: Request, session_id: str, caller: ReaderOrGuest, hosts: Hosting) -> Response:
     """Read a session and its summary. One that has expired is read like any other."""
-    view = await sessions.view(caller, parse("ses", session_id))
+    view = await hosts.view(caller, parse("ses", session_id))
     if not_modified(request, view.session.version):
         return Response(status_code=304, headers={"ETag": etag(view.session.version)})
     return respond(_shown(view))
@@ -105,13 +114,13 @@ async def change_session(
 async def delete_session(
     request: Request,
     session_id: str,
-    caller: Writer,
-    sessions: Service,
+    caller: WriterOrGuest,
+    hosts: Hosting,
     precondition: If,
 ) -> Response:
     """Delete a session: its record, what is indexed of it, and its window."""
     attempt = await attempted(request, _shown_gone)
-    await sessions.delete(caller, parse("ses", session_id), precondition, attempt)
+    await hosts.delete(caller, parse("ses", session_id), precondition, attempt)
     return respond(_shown_gone(None))
 
 
@@ -119,14 +128,14 @@ async def delete_session(
     "/sessions/{session_id}/messages",
     status_code=201,
     response_model=AppendAnswer,
-    responses=problems("not_found", "in_progress"),
+    responses=problems("not_found", "in_progress", "quota_exceeded"),
 )
 async def append(
     request: Request,
     session_id: str,
     body: AppendRequest,
-    caller: Writer,
-    exchanges: Exchanging,
+    caller: WriterOrGuest,
+    hosts: Hosting,
 ) -> Response:
     """Append messages: all of them, in this order and without a gap, or none. With `context` it answers that too.
 
@@ -135,22 +144,22 @@ async def append(
     """
     attempt, session = await attempted(request, _shown_appended), parse("ses", session_id)
     ask = _asked(request, body, session)
-    return _exchanged(await exchanges.append(caller, session, drafts(body), ask, attempt))
+    return _exchanged(await hosts.append(caller, session, drafts(body), ask, attempt))
 
 
 @router.get("/sessions/{session_id}/messages", responses=problems("not_found"))
-async def list_messages(session_id: str, caller: Reader, sessions: Service, paging: Page) -> MessagePageAnswer:
+async def list_messages(session_id: str, caller: ReaderOrGuest, hosts: Hosting, paging: Page) -> MessagePageAnswer:
     """List the whole record of a session, the newest message first."""
     before = int(paging.after["seq"]) if paging.after else None
-    page = await sessions.page_messages(caller, parse("ses", session_id), before, paging.limit)
+    page = await hosts.page_messages(caller, parse("ses", session_id), before, paging.limit)
     following: Position | None = {"seq": page.items[-1].seq} if page.more else None
     return MessagePageAnswer(items=[message_answer(item) for item in page.items], next_cursor=next_cursor(following))
 
 
 @router.get("/sessions/{session_id}/messages/{message_id}", responses=problems("not_found"))
-async def read_message(session_id: str, message_id: str, caller: Reader, sessions: Service) -> MessageAnswer:
+async def read_message(session_id: str, message_id: str, caller: ReaderOrGuest, hosts: Hosting) -> MessageAnswer:
     """Read one message."""
-    return message_answer(await sessions.read_message(caller, parse("ses", session_id), parse("msg", message_id)))
+    return message_answer(await hosts.read_message(caller, parse("ses", session_id), parse("msg", message_id)))
 
 
 @router.delete(
@@ -163,12 +172,12 @@ async def delete_message(
     request: Request,
     session_id: str,
     message_id: str,
-    caller: Writer,
-    sessions: Service,
+    caller: WriterOrGuest,
+    hosts: Hosting,
 ) -> Response:
     """Delete one message; the summary is made anew without it. Messages never change, so there is no precondition."""
     attempt = await attempted(request, _shown_gone)
-    await sessions.delete_message(caller, parse("ses", session_id), parse("msg", message_id), attempt)
+    await hosts.delete_message(caller, parse("ses", session_id), parse("msg", message_id), attempt)
     return respond(_shown_gone(None))
 
 
@@ -185,7 +194,7 @@ def _shown(view: View) -> Answer:
 def _shown_opened(opened: Opened) -> Answer:
     session_id = show("ses", opened.view.session.id)
     return rendered(
-        session_answer(opened.view),
+        opened_answer(opened),
         201 if opened.is_new else 200,
         version=opened.view.session.version,
         headers={"Location": f"/v1/sessions/{session_id}"} if opened.is_new else None,

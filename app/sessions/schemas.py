@@ -16,6 +16,7 @@ from app.sessions.model import (
     Draft,
     Exchanged,
     Message,
+    Opened,
     Opening,
     Role,
     Session,
@@ -148,6 +149,12 @@ class SessionAnswer(SessionItem):
     constraints_omitted: int
 
 
+class OpenedAnswer(SessionAnswer):
+    """A session that was opened. `session_token` is told this once, of an anonymous session alone."""
+
+    session_token: Annotated[str | None, Field(description="To be sent as `Cairn-Session-Token`.")] = None
+
+
 class SessionPageAnswer(Answer):
     """Sessions, the newest first."""
 
@@ -266,6 +273,12 @@ def session_answer(view: View) -> SessionAnswer:
         constraints=list(view.summary.constraints),
         constraints_omitted=view.summary.omitted,
     )
+
+
+def opened_answer(opened: Opened) -> SessionAnswer:
+    """Show a session that was opened, with its token where it has one."""
+    shown = session_answer(opened.view)
+    return OpenedAnswer(**dict(shown), session_token=opened.token) if opened.token else shown
 
 
 def message_answer(message: Message) -> MessageAnswer:

@@ -43,7 +43,7 @@ async def insert_session(
     ttl_s: int,
     entry: AuditEntry,
 ) -> Session | None:
-    """Make a session; None where there is one with its external id already."""
+    """Make a session; None where there is one with its external id, or its id, already."""
     external_id = opening.external_id
     made = (
         upsert(sessions)
@@ -61,7 +61,7 @@ async def insert_session(
             last_active_at=func.now(),
             expires_at=func.now() + timedelta(seconds=ttl_s),
         )
-        .on_conflict_do_nothing(index_elements=["usr", "external_tag"])
+        .on_conflict_do_nothing()
         .returning(sessions)
     )
     row = (await tx.change(made, entry)).one_or_none()
@@ -271,9 +271,10 @@ def seal_message(
     constraints: Sequence[str],
     seq: int,
     at: datetime,
+    message_id: UUID | None = None,
 ) -> SealedMessage:
-    """Return the draft as the message at `seq`, stored at a time, under a new id."""
-    message_id = uuid7()
+    """Return the draft as the message at `seq`, stored at a time, under a new id unless it has one."""
+    message_id = message_id or uuid7()
     body = {
         "content": draft.body.content,
         "name": draft.body.name,

@@ -74,12 +74,12 @@ class Views:
                 session = await _find(tx, session_id)
                 sealed = await store.messages_after(tx, session_id, session.summary_seq)
             await self._window.rebuild(scope, session, sealed)
-        return await self._made(box, session, sealed)
+        return await self.made(box, session, sealed)
 
     async def view_in(self, tx: Transaction, session: Session) -> View:
         """Return the session as a transaction sees it: what it has changed included."""
         sealed = await store.messages_after(tx, session.id, session.summary_seq)
-        return await self._made(tx.box, session, sealed)
+        return await self.made(tx.box, session, sealed)
 
     def is_due(self, reserved: Reserved, count: int) -> bool:
         """Say whether an append of `count` messages leaves enough behind for the summary to be brought up to date.
@@ -123,7 +123,8 @@ class Views:
             after = covered[-1].seq
         return summary
 
-    async def _made(self, box: Box, session: Session, sealed: Sequence[SealedMessage]) -> View:
+    async def made(self, box: Box, session: Session, sealed: Sequence[SealedMessage]) -> View:
+        """Return the view of a session whose kept summary covers all that comes before these messages."""
         messages = [store.open_message(box, session.id, message) for message in sealed]
         leaving, window = split(messages, session.window_size)
         summary = await self._summarised(box.usr, session, leaving)

@@ -26,9 +26,9 @@ MAX_KEPT: Final = 500
 _HEAD: Final = struct.Struct(">16s16sBqqI")
 _HOLE: Final = struct.Struct(">Q")
 _ROLES: Final = tuple(Role)
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _NO_CONTEXT: Final = bytes(16)
-_MICROSECOND: Final = timedelta(microseconds=1)
+MICROSECOND: Final = timedelta(microseconds=1)
 
 # Messages of one epoch never change, so that steps may come in any order and twice: each puts what it knows, and `last`
 # only rises. An append begins a window only with the first message; later, only a rebuild knows what came before.
@@ -82,7 +82,7 @@ class Window:
             scope,
             session_id,
             (reserved.content_version, reserved.summary_seq, sealed[-1].seq, reserved.ttl_s),
-            {message.seq: _packed(message) for message in sealed},
+            {message.seq: packed(message) for message in sealed},
             may_begin=reserved.first == 1,
         )
 
@@ -91,7 +91,7 @@ class Window:
         if session.last - session.summary_seq > MAX_KEPT:
             return
         members = {seq: _HOLE.pack(seq) for seq in range(session.summary_seq + 1, session.next_seq)}
-        members |= {message.seq: _packed(message) for message in sealed}
+        members |= {message.seq: packed(message) for message in sealed}
         await self._put(
             scope,
             session.id,
@@ -110,7 +110,7 @@ class Window:
         if found is None:
             return None
         pairs = zip(found[::2], found[1::2], strict=True)
-        return [_unpacked(member, int(seq)) for member, seq in pairs if len(member) != _HOLE.size]
+        return [unpacked(member, int(seq)) for member, seq in pairs if len(member) != _HOLE.size]
 
     async def drop(self, scope: Scope, session_id: UUID) -> None:
         """Remove a session's window where Redis can be reached; one that stays is of an epoch that nobody asks for."""
@@ -143,27 +143,29 @@ def _names(scope: Scope, session_id: UUID) -> list[str]:
     return [keys.tombstone(usr), keys.index(usr), keys.window(usr, session_id), keys.window_state(usr, session_id)]
 
 
-def _packed(message: SealedMessage) -> bytes:
+def packed(message: SealedMessage) -> bytes:
+    """Return the bytes that Redis holds of a message, which don't tell its sequence number."""
     head = _HEAD.pack(
         message.id.bytes,
         message.context_id.bytes if message.context_id else _NO_CONTEXT,
         _ROLES.index(message.role),
-        (message.created_at - _EPOCH) // _MICROSECOND,
-        (message.stored_at - _EPOCH) // _MICROSECOND,
+        (message.created_at - EPOCH) // MICROSECOND,
+        (message.stored_at - EPOCH) // MICROSECOND,
         len(message.body),
     )
     return head + message.body + (message.constraints or b"")
 
 
-def _unpacked(member: bytes, seq: int) -> SealedMessage:
+def unpacked(member: bytes, seq: int) -> SealedMessage:
+    """Return the message of which these are the bytes."""
     message_id, context_id, role, created, stored, length = _HEAD.unpack_from(member)
     body_end = _HEAD.size + length
     return SealedMessage(
         id=UUID(bytes=message_id),
         seq=seq,
         role=_ROLES[role],
-        created_at=_EPOCH + created * _MICROSECOND,
-        stored_at=_EPOCH + stored * _MICROSECOND,
+        created_at=EPOCH + created * MICROSECOND,
+        stored_at=EPOCH + stored * MICROSECOND,
         context_id=None if context_id == _NO_CONTEXT else UUID(bytes=context_id),
         body=member[_HEAD.size : body_end],
         constraints=member[body_end:] or None,

@@ -93,8 +93,13 @@ def require(claims: Claims, permission: str) -> None:
 
 
 def require_also(request: Request, permission: str) -> None:
-    """Raise `missing_scope` where the token that a route has let in lacks what the body asks for beside it."""
-    require(request.state.claims, permission)
+    """Raise `missing_scope` where the token that a route has let in lacks what the body asks for beside it, and
+    `unauthorized` where a guest asks.
+    """
+    claims: Claims | None = getattr(request.state, "claims", None)
+    if claims is None:
+        raise AppError("unauthorized", headers={"WWW-Authenticate": CHALLENGE})
+    require(claims, permission)
 
 
 def permits(held: frozenset[str], permission: str) -> bool:

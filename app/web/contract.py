@@ -1,6 +1,6 @@
 """The OpenAPI document: what every route of a kind answers and takes is said here once, not in each route."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from fastapi import FastAPI
@@ -9,6 +9,7 @@ from fastapi.openapi.utils import get_openapi
 from fastapi.routing import APIRoute, RouteContext, iter_route_contexts
 
 from app.web.auth import Allow
+from app.web.guests import AllowGuest, session_token
 from app.web.operators import Operate
 from app.web.preconditions import conditional, conditional_or_any
 from app.web.problems import MEDIA_TYPE, SCHEMA_REF, Problem, problems
@@ -16,6 +17,7 @@ from app.web.problems import MEDIA_TYPE, SCHEMA_REF, Problem, problems
 Contract = dict[str, Any]  # Any: an OpenAPI document is JSON of many shapes
 
 SECURITY_SCHEME = "token"
+GUEST_SCHEME = "session_token"
 _ALWAYS = ("invalid", "overloaded", "store_unavailable")
 _WITH_A_TOKEN = ("unauthorized", "missing_scope", "no_user", "erasing", "erased", "processing_stopped")
 _OF_AN_OPERATOR = ("unauthorized", "missing_scope")
@@ -79,6 +81,12 @@ def describe(app: FastAPI) -> Contract:
     schemas |= _problem_schemas()
     document["components"]["securitySchemes"] = {
         SECURITY_SCHEME: {"type": "http", "scheme": "bearer", "bearerFormat": "JWT"},
+        GUEST_SCHEME: {
+            "type": "apiKey",
+            "in": "header",
+            "name": "Cairn-Session-Token",
+            "description": "The token of an anonymous session, where these are allowed.",
+        },
     }
     for route in iter_route_contexts(app.routes):
         for method in route.methods or ():
@@ -94,10 +102,11 @@ def _complete(operation: Contract, route: RouteContext) -> None:
     calls = [dependant.call for dependant in _tree(route.dependant)]
     codes = list(_ALWAYS)
     parameters = operation.setdefault("parameters", [])
-    permission = next((asked.permission for asked in calls if isinstance(asked, Allow | Operate)), None)
-    if permission is not None:
-        operation["security"] = [{SECURITY_SCHEME: [permission]}]
-        codes += _WITH_A_TOKEN if any(isinstance(asked, Allow) for asked in calls) else _OF_AN_OPERATOR
+    asking = next((asked for asked in calls if isinstance(asked, Allow | AllowGuest | Operate)), None)
+    permission = asking.permission if asking else None
+    if asking is not None:
+        operation["security"] = _security(asking, calls)
+        codes += _OF_AN_OPERATOR if isinstance(asking, Operate) else _WITH_A_TOKEN
     if "requestBody" in operation:
         codes += _WITH_A_BODY
     if conditional in calls or conditional_or_any in calls:
@@ -117,6 +126,16 @@ def _complete(operation: Contract, route: RouteContext) -> None:
         "description": "Any other problem.",
         "content": {MEDIA_TYPE: {"schema": {"$ref": SCHEMA_REF}}},
     }
+
+
+def _security(asking: Allow | AllowGuest | Operate, calls: Sequence[object]) -> list[dict[str, list[str]]]:
+    """Return the ways into an operation: by a user's token, and by what opens an anonymous session."""
+    of_user: dict[str, list[str]] = {SECURITY_SCHEME: [asking.permission]}
+    if session_token in calls:
+        return [of_user | {GUEST_SCHEME: []}]
+    if isinstance(asking, AllowGuest):
+        return [of_user, {} if asking.begins else {GUEST_SCHEME: []}]
+    return [of_user]
 
 
 def _merged(declared: Contract | None, told: Contract) -> Contract:

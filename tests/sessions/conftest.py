@@ -2,12 +2,15 @@
 
 from collections.abc import AsyncIterator, Sequence
 
+import httpx
 import pytest
 import pytest_asyncio
+from fastapi import FastAPI
 
 from app.core.memory import Source
 from app.infra.redis.client import RedisStore, connect
 from app.infra.summarisers.extractive import ExtractiveSummariser
+from app.main import create_app
 from app.sessions.recall import Recalls
 from app.sessions.source import RecallSource, SessionSource
 from app.sessions.view import Views
@@ -23,6 +26,22 @@ async def redis(settings: Settings) -> AsyncIterator[RedisStore]:
     store = connect(settings.redis_url.get_secret_value())
     yield store
     await store.close()
+
+
+@pytest_asyncio.fixture(scope="session")
+async def open_app(settings: Settings) -> AsyncIterator[FastAPI]:
+    """Give an application that lets guests in."""
+    made = create_app(settings.model_copy(update={"allow_anonymous": True}))
+    async with made.router.lifespan_context(made):
+        yield made
+
+
+@pytest_asyncio.fixture
+async def guest(open_app: FastAPI) -> AsyncIterator[httpx.AsyncClient]:
+    """Give a client of that application without any token."""
+    transport = httpx.ASGITransport(app=open_app)
+    async with httpx.AsyncClient(transport=transport, base_url="http://cairn.test", timeout=30) as bare:
+        yield bare
 
 
 @pytest.fixture

@@ -1,32 +1,15 @@
 """The small application under test, served over ASGI, with its log in memory."""
 
 import io
-import logging
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 
 import httpx
 import pytest
-import structlog
 
-from app.infra.observability.logs import set_up_logs
 from tests.web.application import Site, make_app
 from tests.web.issuer import claims, signed
 
 ALL_SCOPES = "sessions memories profile preferences preferences:explicit knowledge context audit export forget"
-
-
-@pytest.fixture
-def written() -> Iterator[io.BytesIO]:
-    """What the process logs meanwhile."""
-    root = logging.getLogger()
-    before = (root.handlers[:], root.level)
-    stream = io.BytesIO()
-    set_up_logs("debug", stream)
-    yield stream
-    root.handlers[:], level = before
-    root.setLevel(level)
-    logging.captureWarnings(capture=False)
-    structlog.reset_defaults()
 
 
 @pytest.fixture

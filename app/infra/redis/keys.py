@@ -18,6 +18,21 @@ def window(usr: UUID, session_id: UUID) -> str:
     return f"cairn:{{{usr.hex}}}:window:{session_id.hex}"
 
 
+def anonymous(session_id: UUID) -> str:
+    """Name an anonymous session. Its keys share the hash tag `{session}`: it has no user."""
+    return f"cairn:{{{session_id.hex}}}:anonymous"
+
+
+def anonymous_messages(session_id: UUID) -> str:
+    """Name the messages of an anonymous session, a sorted set by sequence number."""
+    return f"cairn:{{{session_id.hex}}}:anonymous:messages"
+
+
+def anonymous_appends(session_id: UUID) -> str:
+    """Name what the appends to an anonymous session were, so that one that comes twice has one effect."""
+    return f"cairn:{{{session_id.hex}}}:anonymous:appends"
+
+
 def window_state(usr: UUID, session_id: UUID) -> str:
     """Name what is known of the window: which epoch of the session it shows, and how far."""
     return f"cairn:{{{usr.hex}}}:window:{session_id.hex}:state"
