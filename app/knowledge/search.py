@@ -79,7 +79,7 @@ class Search:
             groups = None
             if query.is_filtered:
                 groups = await chunk_store.matching_documents(tx, query.doc_types, query.document_ids)
-            index = await self._segments.load(tx)
+            index = (await self._segments.load(tx)).index
             words, hints = NO_TERMS, Hints()
             if query.mode is not Mode.DENSE:
                 words = tx.box.term_ids(terms(query.text))

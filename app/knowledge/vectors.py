@@ -59,7 +59,7 @@ class ExactIndex:
     async def nearest(self, scope: Scope, vector: NDArray[np.float32], limit: int) -> AbstractSet[UUID]:
         """Return the nearest of all."""
         async with self._db.read(scope) as tx:
-            index: Index = await self._segments.load(tx)
+            index: Index = (await self._segments.load(tx)).index
         found = await asyncio.to_thread(index.search, NO_TERMS, vector, weights=DOCUMENTS, top_k=limit)
         return {hit.item for hit in found}
 

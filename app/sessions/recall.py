@@ -27,7 +27,7 @@ from app.sessions import store
 from app.sessions.indexing import ROLES
 from app.sessions.model import Found, Hit, Message, Recall
 
-# So many more are looked for than are wanted: one that was deleted meanwhile leaves no gap.
+# So many more are looked for than are wanted: the index counts milliseconds, and one beside the border leaves no gap.
 SPARE: Final = 5
 
 log = structlog.get_logger("cairn.recall")
@@ -73,10 +73,9 @@ class Recalls:
         async with self._db.read(scope) as tx:
             if recall.session_id and await store.find_session(tx, recall.session_id) is None:
                 raise AppError("not_found")
-            index = await self._segments.load(tx)
-            pending = await self._segments.pending(tx)
+            loaded = await self._segments.load(tx)
             asked = _Asked(
-                index=index,
+                index=loaded.index,
                 terms=tx.box.term_ids(terms(recall.query)),
                 vector=vector,
                 filters=_filters(recall),
@@ -88,8 +87,8 @@ class Recalls:
                 limit=recall.limit + SPARE,
             )
             tx.saw(AuditEntry("recall", "message", recall.session_id))
-        scored = await asyncio.to_thread(asked.search)
-        async with self._db.read(scope) as tx:
+            # The transaction stays open: opening another one takes longer than the search.
+            scored = await asyncio.to_thread(asked.search)
             found = {message.id: message for message in await store.find_messages(tx, [one.item for one in scored])}
             kept = [one for one in scored if one.item in found and _within(recall, found[one.item])][: recall.limit]
             beside = await self._beside(tx, kept) if recall.with_neighbours else {}
@@ -102,7 +101,7 @@ class Recalls:
             )
             for one in kept
         ]
-        return Found(hits, pending)
+        return Found(hits, loaded.pending)
 
     async def _vector(self, query: str) -> NDArray[np.float32] | None:
         try:

@@ -154,3 +154,24 @@ async def test_a_damaged_row_fails_the_call_and_is_not_kept() -> None:
     with pytest.raises(SegmentError):
         await load(cache, key, rows, lambda _part, data: data[:-1])
     assert len(await load(cache, key, rows)) == 2
+
+
+async def test_rows_that_were_merged_before_make_the_same_index_as_all_at_once() -> None:
+    cache, key, rows = IndexCache(LARGE), Key(uuid4(), "message"), Rows(0)
+    numbers: list[Part] = []
+    for step in range(6):
+        numbers += [Part(UUID(int=number)) for number in range(step * 20, step * 20 + 20)]
+        numbers[step] = Part(numbers[step].id, step + 1)
+        if step == 4:
+            del numbers[3:10]
+        rows.parts = list(numbers)
+        grown = await load(cache, key, rows)
+        fresh = await load(IndexCache(LARGE), key, rows)
+        assert len(grown) == len(fresh) == grown.embedded == len(numbers)
+        for number in (0, 15, step * 20 + 19):
+            term = np.array([number], np.uint64)
+            hits = grown.search(term, np.ones(8, np.float32), top_k=5)
+            assert hits == fresh.search(term, np.ones(8, np.float32), top_k=5)
+            assert [hit.item.int for hit in hits if hit.lexical] == [number] * (
+                Part(UUID(int=number)).id in {part.id for part in numbers}
+            )

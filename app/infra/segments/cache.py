@@ -9,8 +9,11 @@ from uuid import UUID
 
 from app.infra.segments.codec import Segment, decode
 from app.infra.segments.index import Index
+from app.infra.segments.packing import merge
 
 DEFAULT_CAPACITY_BYTES: Final = 256 * 2**20
+# Rows of one newer item each are merged in runs of so many, which are kept: an append changes the last run alone.
+RUN_PARTS: Final = 32
 
 
 class Part(NamedTuple):
@@ -27,11 +30,16 @@ class Key(NamedTuple):
     kind: str
 
 
+Runs = Mapping[tuple[Part, ...], Segment]
+
+
 @dataclass(frozen=True, slots=True)
 class _Shelf:
     """What is kept of one user and kind: decoded parts, and the index that was last made of them."""
 
     parts: Mapping[Part, Segment]
+    sizes: Mapping[Part, int]
+    runs: Runs
     index: Index
     order: tuple[Part, ...]
     size_bytes: int
@@ -45,6 +53,8 @@ class Draft:
     order: tuple[Part, ...]
     model: str
     known: Mapping[Part, Segment]
+    sizes: Mapping[Part, int]
+    runs: Runs
     missing: tuple[Part, ...]
     index: Index | None
 
@@ -64,12 +74,13 @@ class IndexCache:
         order = tuple(parts)
         shelf = self._shelves.get(key)
         if shelf is None:
-            return Draft(key, order, model, {}, order, None)
+            return Draft(key, order, model, {}, {}, {}, order, None)
         self._shelves.move_to_end(key)
         known = {part: shelf.parts[part] for part in order if part in shelf.parts}
+        runs = shelf.runs if shelf.index.model == model else {}
         same = shelf.order == order and shelf.index.model == model
         missing = tuple(part for part in order if part not in known)
-        return Draft(key, order, model, known, missing, shelf.index if same else None)
+        return Draft(key, order, model, known, shelf.sizes, runs, missing, shelf.index if same else None)
 
     async def finish(
         self,
@@ -122,6 +133,15 @@ class IndexCache:
 
 def _build(draft: Draft, sealed: Mapping[Part, bytes], unseal: Callable[[Part, bytes], bytes]) -> _Shelf:
     parts = {**draft.known, **{part: decode(unseal(part, sealed[part])) for part in draft.missing}}
-    index = Index([parts[part] for part in draft.order], draft.model)
-    # Counted twice where the index shares them with the parts: a bound that is too strict is still a bound.
-    return _Shelf(parts, index, draft.order, index.size_bytes + sum(part.size_bytes for part in parts.values()))
+    newer = [part for part in draft.order if len(parts[part]) == 1]
+    older = [part for part in draft.order if len(parts[part]) != 1]
+    whole = len(newer) // RUN_PARTS * RUN_PARTS
+    cuts = (tuple(newer[start : start + RUN_PARTS]) for start in range(0, whole, RUN_PARTS))
+    runs = {run: draft.runs.get(run) or merge([parts[part] for part in run], draft.model) for run in cuts}
+    # Older ones first, since of an item in several the last one counts.
+    rest = [parts[part] for part in newer[whole:]]
+    index = Index([*(parts[part] for part in older), *runs.values(), *rest], draft.model)
+    sizes = {part: draft.sizes.get(part) or segment.size_bytes for part, segment in parts.items()}
+    # Counted twice, since runs hold them again, and once more where the index shares them with the parts: a bound that
+    # is too strict is still a bound.
+    return _Shelf(parts, sizes, runs, index, draft.order, index.size_bytes + 2 * sum(sizes.values()))
