@@ -65,6 +65,7 @@ from app.profile.service import Profiles
 from app.profile.source import ProfileSource
 from app.sessions import routes as session_routes
 from app.sessions import tables as session_tables
+from app.sessions.claiming import Claims
 from app.sessions.exchange import Exchanges
 from app.sessions.guest_store import GuestStore
 from app.sessions.guests import Guests
@@ -150,7 +151,7 @@ async def build(settings: Settings) -> AsyncIterator[Wiring]:
         sessions, session_parts = _sessions(base)
         features = [session_parts, _preferences(base), _profile(base), _knowledge(base)]
         contexts, context_parts = _context(base, [source for feature in features for source in feature.sources])
-        features += [context_parts, Parts(provided={Hosts: _hosts(base, sessions, contexts)})]
+        features += [context_parts, _guests(base, sessions, contexts)]
         data = [
             *_shared_data(base.db, base.cache),
             *(kind for feature in features for kind in feature.data),
@@ -270,11 +271,12 @@ def _sessions(base: Base) -> tuple[Sessions, Parts]:
     )
 
 
-def _hosts(base: Base, sessions: Sessions, contexts: Contexts) -> Hosts:
+def _guests(base: Base, sessions: Sessions, contexts: Contexts) -> Parts:
     defaults = Defaults(base.settings.window, base.settings.session_ttl_s)
     views = Views(base.db, Window(base.redis), ExtractiveSummariser())
     guests = Guests(GuestStore(base.redis), views, defaults)
-    return Hosts(sessions, Exchanges(sessions, contexts), guests)
+    hosts = Hosts(sessions, Exchanges(sessions, contexts), guests)
+    return Parts(provided={Hosts: hosts, Claims: Claims(guests, sessions)})
 
 
 def _preferences(base: Base) -> Parts:

@@ -17,7 +17,6 @@ from app.core.versions import Anything, Precondition, expected
 from app.infra.crypto.anonymous import anonymous_box
 from app.infra.crypto.box import Box, Place, SealError
 from app.infra.summarisers.port import Summary
-from app.sessions import store
 from app.sessions.guest_store import MAX_BYTES, MAX_MESSAGES, GuestStore, Kept, Outcome
 from app.sessions.model import (
     Appended,
@@ -31,6 +30,7 @@ from app.sessions.model import (
     Session,
     View,
 )
+from app.sessions.sealing import open_message, seal_message
 from app.sessions.service import Defaults
 from app.sessions.summary import stated
 from app.sessions.view import Views
@@ -90,7 +90,7 @@ class Guests:
         A retry is told where the messages stand that are still there.
         """
         box, now = await self._box(guest, session_id), datetime.now(UTC)
-        sealed = await asyncio.to_thread(_sealed, box, drafts, now)
+        sealed = await asyncio.to_thread(_sealed, box, session_id, drafts, now)
         append = box.tag("append", f"{attempt.route} {attempt.key}" if attempt else uuid4().hex).hex()
         request = box.tag("append-request", attempt.request.hex()).hex() if attempt else ""
         added = await self._kept.add(session_id, sealed, append, request, now)
@@ -155,8 +155,8 @@ class Guests:
         return box, kept
 
 
-def _sealed(box: Box, drafts: Sequence[Draft], at: datetime) -> list[SealedMessage]:
-    return [store.seal_message(box, draft, stated(draft), 0, at) for draft in drafts]
+def _sealed(box: Box, session_id: UUID, drafts: Sequence[Draft], at: datetime) -> list[SealedMessage]:
+    return [seal_message(box, session_id, draft, stated(draft), 0, at) for draft in drafts]
 
 
 def _box(guest: Guest, session_id: UUID) -> Box | None:
@@ -180,7 +180,7 @@ def _place(session_id: UUID) -> Place:
 
 
 def _record(box: Box, session_id: UUID, kept: Kept) -> Record:
-    messages = [store.open_message(box, session_id, message) for message in kept.messages]
+    messages = [open_message(box, session_id, message) for message in kept.messages]
     return Record(_session(box, session_id, kept), messages)
 
 

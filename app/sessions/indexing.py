@@ -53,7 +53,7 @@ class Words:
     speaker: int
 
 
-def words_of(box: Box, draft: Draft) -> Words | None:
+def words_of(box: Box, draft: Draft | Message) -> Words | None:
     """Return what is indexed of a message, None where it says nothing."""
     text = draft.body.content or ""
     if not text.strip():

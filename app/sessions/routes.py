@@ -8,8 +8,9 @@ from fastapi import APIRouter, Depends, Request, Response
 from app.core.assembly import Ask
 from app.core.idempotency import Answer
 from app.core.ids import parse, show
-from app.core.scope import Scope
+from app.core.scope import Guest, Scope
 from app.core.versions import Precondition, etag
+from app.sessions.claiming import Claims
 from app.sessions.hosts import Caller, Hosts
 from app.sessions.model import Appended, Exchanged, Opened, View
 from app.sessions.recall import Recalls
@@ -38,7 +39,7 @@ from app.sessions.schemas import (
 from app.sessions.service import Sessions
 from app.web.auth import allow, require_also
 from app.web.context import asked
-from app.web.guests import guest_or
+from app.web.guests import guest_or, session_token
 from app.web.idempotency import attempted, rendered, respond
 from app.web.paging import Paging, Position, next_cursor, page_of
 from app.web.preconditions import conditional_or_any, not_modified
@@ -51,6 +52,8 @@ Reader = Annotated[Scope, Depends(allow("sessions:read"))]
 Writer = Annotated[Scope, Depends(allow("sessions:write"))]
 Service = Annotated[Sessions, Depends(provided(Sessions))]
 Hosting = Annotated[Hosts, Depends(provided(Hosts))]
+Claiming = Annotated[Claims, Depends(provided(Claims))]
+SessionToken = Annotated[str, Depends(session_token)]
 Beginner = Annotated[Caller, Depends(guest_or("sessions:write", begins=True))]
 ReaderOrGuest = Annotated[Caller, Depends(guest_or("sessions:read"))]
 WriterOrGuest = Annotated[Caller, Depends(guest_or("sessions:write"))]
@@ -122,6 +125,21 @@ async def delete_session(
     attempt = await attempted(request, _shown_gone)
     await hosts.delete(caller, parse("ses", session_id), precondition, attempt)
     return respond(_shown_gone(None))
+
+
+@router.post("/sessions/{session_id}/claim", response_model=SessionAnswer, responses=problems("not_found"))
+async def claim_session(
+    request: Request,
+    session_id: str,
+    caller: Writer,
+    token: SessionToken,
+    claims: Claiming,
+) -> Response:
+    """Make an anonymous session the user's: its messages become theirs, in their order. That happens once; then its
+    token opens nothing. It takes both tokens.
+    """
+    attempt = await attempted(request, _shown)
+    return respond(_shown(await claims.claim(caller, Guest(token), parse("ses", session_id), attempt)))
 
 
 @router.post(

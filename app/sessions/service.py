@@ -28,10 +28,12 @@ from app.sessions.model import (
     MessagePage,
     Opened,
     Opening,
+    Record,
     Session,
     SessionPage,
     View,
 )
+from app.sessions.sealing import seal, seal_message
 from app.sessions.summary import stated
 from app.sessions.turns import Turns
 from app.sessions.view import Views
@@ -157,7 +159,7 @@ class Sessions:
             if reserved is None:
                 raise AppError("not_found")
             sealed = [
-                store.seal_message(tx.box, draft, constraints, reserved.first + place, reserved.at)
+                seal_message(tx.box, session_id, draft, constraints, reserved.first + place, reserved.at)
                 for place, (draft, (constraints, _)) in enumerate(zip(drafts, read, strict=True))
             ]
             await store.insert_messages(tx, session_id, sealed, entry)
@@ -170,6 +172,30 @@ class Sessions:
         if self._views.is_due(reserved, len(drafts)):
             await self._fold(scope, session_id)
         return appended
+
+    async def adopt(
+        self,
+        scope: Scope,
+        session_id: UUID,
+        record: Record | None,
+        attempt: Attempt | None = None,
+    ) -> View:
+        """Make an anonymous session the user's, with its id, its messages and theirs. One that is the user's already
+        stays as it is. Without a record it is `not_found`, unless the attempt had its effect.
+        """
+        async with self._db.write(scope, attempt) as tx:
+            if record is None:
+                raise AppError("not_found")
+            entry = AuditEntry("claim", "session", session_id)
+            if await store.adopt_session(tx, record.session, entry) and record.messages:
+                read = await _read(tx.box, record.messages)
+                sealed = [seal(tx.box, message) for message in record.messages]
+                await store.insert_messages(tx, session_id, sealed, entry)
+                await self._segments.add(tx, items(session_id, [words for _, words in read], sealed), entry)
+                tx.enqueue(Job(INDEX_JOB, once="index"))
+            view = await self._views.view_in(tx, await self._required(tx, session_id))
+            await tx.answer(view, session_id)
+        return view
 
     async def page_messages(self, scope: Scope, session_id: UUID, before: int | None, limit: int) -> MessagePage:
         """Return a session's messages, the newest first, those before the sequence number `before`."""
@@ -243,7 +269,7 @@ class Sessions:
 _Read = tuple[Sequence[str], Words | None]
 
 
-async def _read(box: Box, drafts: Sequence[Draft]) -> list[_Read]:
+async def _read(box: Box, drafts: Sequence[Draft | Message]) -> list[_Read]:
     """Return what each message binds to, and its words for the index."""
 
     def read() -> list[_Read]:

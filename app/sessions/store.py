@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
@@ -10,14 +10,11 @@ from sqlalchemy import ColumnElement, Interval, Row, delete, func, insert, selec
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from app.core.audit import AuditEntry
-from app.core.ids import uuid7
 from app.infra.crypto.box import Box, Place
 from app.infra.db.transaction import Transaction
 from app.infra.summarisers.port import Summary
 from app.sessions.model import (
-    Body,
     Changes,
-    Draft,
     Json,
     Message,
     Opening,
@@ -26,6 +23,7 @@ from app.sessions.model import (
     SealedMessage,
     Session,
 )
+from app.sessions.sealing import open_message
 from app.sessions.tables import messages, sessions
 
 _NOW: ColumnElement[Any] = func.clock_timestamp()
@@ -43,7 +41,7 @@ async def insert_session(
     ttl_s: int,
     entry: AuditEntry,
 ) -> Session | None:
-    """Make a session; None where there is one with its external id, or its id, already."""
+    """Make a session; None where there is one with its external id already."""
     external_id = opening.external_id
     made = (
         upsert(sessions)
@@ -61,11 +59,35 @@ async def insert_session(
             last_active_at=func.now(),
             expires_at=func.now() + timedelta(seconds=ttl_s),
         )
-        .on_conflict_do_nothing()
+        .on_conflict_do_nothing(index_elements=["usr", "external_tag"])
         .returning(sessions)
     )
     row = (await tx.change(made, entry)).one_or_none()
     return None if row is None else _session(tx.box, row)
+
+
+async def adopt_session(tx: Transaction, session: Session, entry: AuditEntry) -> bool:
+    """Write a session as it is elsewhere; False where the user has one of that id already."""
+    made = (
+        upsert(sessions)
+        .values(
+            **tx.owner,
+            id=session.id,
+            agent=tx.scope.agent or "",
+            title_sealed=_seal(tx.box, session.id, "title_sealed", session.title),
+            metadata_sealed=_seal(tx.box, session.id, "metadata_sealed", dict(session.metadata) or None),
+            window_size=session.window_size,
+            ttl_s=session.ttl_s,
+            next_seq=session.next_seq,
+            message_count=session.message_count,
+            version=session.version + 1,
+            created_at=session.created_at,
+            last_active_at=session.last_active_at,
+            expires_at=session.expires_at,
+        )
+        .on_conflict_do_nothing(index_elements=["usr", "id"])
+    )
+    return (await tx.change(made, entry)).rowcount == 1
 
 
 async def find_session(tx: Transaction, session_id: UUID) -> Session | None:
@@ -265,55 +287,6 @@ async def swap_summary(
     return (await tx.change(swapped, entry)).rowcount == 1
 
 
-def seal_message(
-    box: Box,
-    draft: Draft,
-    constraints: Sequence[str],
-    seq: int,
-    at: datetime,
-    message_id: UUID | None = None,
-) -> SealedMessage:
-    """Return the draft as the message at `seq`, stored at a time, under a new id unless it has one."""
-    message_id = message_id or uuid7()
-    body = {
-        "content": draft.body.content,
-        "name": draft.body.name,
-        "tool_calls": [dict(call) for call in draft.body.tool_calls],
-        "tool_call_id": draft.body.tool_call_id,
-        "metadata": dict(draft.body.metadata),
-    }
-    sealed_constraints = box.seal_json(list(constraints), _message_place(message_id, "constraints_sealed"))
-    return SealedMessage(
-        id=message_id,
-        seq=seq,
-        role=draft.role,
-        created_at=draft.created_at or at,
-        stored_at=at,
-        context_id=draft.context_id,
-        body=box.seal_json(body, _message_place(message_id, "body_sealed")),
-        constraints=sealed_constraints if constraints else None,
-    )
-
-
-def open_message(box: Box, session_id: UUID, sealed: SealedMessage) -> Message:
-    """Return what a sealed message says."""
-    body = box.open_json(sealed.body, _message_place(sealed.id, "body_sealed"))
-    constraints = (
-        box.open_json(sealed.constraints, _message_place(sealed.id, "constraints_sealed")) if sealed.constraints else ()
-    )
-    return Message(
-        id=sealed.id,
-        session_id=session_id,
-        seq=sealed.seq,
-        role=sealed.role,
-        body=Body(**body),
-        created_at=sealed.created_at,
-        stored_at=sealed.stored_at,
-        context_id=sealed.context_id,
-        constraints=tuple(constraints),
-    )
-
-
 def _sealed(row: Row[Any]) -> SealedMessage:
     return SealedMessage(
         id=row.id,
@@ -366,10 +339,6 @@ def _external_tag(box: Box, external_id: str) -> bytes:
 
 def _place(session_id: UUID, column: str) -> Place:
     return Place("sessions", column, session_id)
-
-
-def _message_place(message_id: UUID, column: str) -> Place:
-    return Place("messages", column, message_id)
 
 
 def _is(tx: Transaction, session_id: UUID) -> ColumnElement[bool]:

@@ -11,6 +11,7 @@ from app.infra.db.transaction import Database
 from app.infra.summarisers.port import Summariser
 from app.sessions import store
 from app.sessions.model import MAX_WINDOW_MESSAGES, Message, split, units
+from app.sessions.sealing import open_message
 from app.sessions.summary import fold
 
 SUMMARY_JOB: Final = "summarise_session"
@@ -52,7 +53,7 @@ class SummariseSession:
                 limit = MAX_WINDOW_MESSAGES + PAGE_MESSAGES
                 sealed = await store.messages_after(tx, session_id, session.summary_seq, limit)
                 box = tx.box
-            messages = [store.open_message(box, session_id, message) for message in sealed]
+            messages = [open_message(box, session_id, message) for message in sealed]
             leaving = page(split(messages, session.window_size)[0])
             if not leaving:
                 return

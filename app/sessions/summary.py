@@ -7,7 +7,7 @@ from app.infra.summarisers.port import Summariser, Summary, SummaryInput, Turn
 from app.sessions.model import Draft, Message, Role
 
 
-def stated(draft: Draft) -> Sequence[str]:
+def stated(draft: Draft | Message) -> Sequence[str]:
     """Return the sentences of a message that bind the answers to come, or take such a thing back. Only users bind."""
     return constraints.constraints(draft.body.content or "") if draft.role is Role.USER else []
 

@@ -16,6 +16,7 @@ from app.infra.db.transaction import Database, Transaction
 from app.infra.summarisers.port import Summariser, Summary
 from app.sessions import store
 from app.sessions.model import MAX_WINDOW_MESSAGES, Message, Reserved, SealedMessage, Session, View, split
+from app.sessions.sealing import open_message
 from app.sessions.summarising import summary_job
 from app.sessions.summary import fold, overlay
 from app.sessions.window import Window
@@ -100,7 +101,7 @@ class Views:
                 limit = MAX_WINDOW_MESSAGES + FOLD_PAGE
                 sealed = await store.messages_after(tx, session_id, session.summary_seq, limit)
                 box = tx.box
-            messages = [store.open_message(box, session_id, message) for message in sealed]
+            messages = [open_message(box, session_id, message) for message in sealed]
             leaving, _kept = split(messages, session.window_size)
             if not leaving:
                 return
@@ -116,7 +117,7 @@ class Views:
         summary, after = Summary(), 0
         while after < session.summary_seq:
             page = await store.messages_after(tx, session.id, after, FOLD_PAGE)
-            covered = [store.open_message(tx.box, session.id, one) for one in page if one.seq <= session.summary_seq]
+            covered = [open_message(tx.box, session.id, one) for one in page if one.seq <= session.summary_seq]
             if not covered:
                 break
             summary = await fold(self._summariser, summary, covered)
@@ -125,7 +126,7 @@ class Views:
 
     async def made(self, box: Box, session: Session, sealed: Sequence[SealedMessage]) -> View:
         """Return the view of a session whose kept summary covers all that comes before these messages."""
-        messages = [store.open_message(box, session.id, message) for message in sealed]
+        messages = [open_message(box, session.id, message) for message in sealed]
         leaving, window = split(messages, session.window_size)
         summary = await self._summarised(box.usr, session, leaving)
         return View(session, overlay(summary, window), window)

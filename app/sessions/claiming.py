@@ -1,0 +1,50 @@
+"""Claiming: an anonymous session becomes a user's, once, and a process that dies on the way loses and doubles nothing.
+
+First Redis closes the session to everybody but the claimer, so that what is read then is all there will be. Then one
+transaction writes the session under its own id. Then Redis forgets it. Whoever died between two of these steps, the
+same user's next claim goes on: what is closed opens to them alone, and an id that is in Postgres isn't written again.
+"""
+
+from typing import Final
+from uuid import UUID
+
+import structlog
+
+from app.core.errors import AppError
+from app.core.idempotency import Attempt, Replayed
+from app.core.scope import Guest, Scope
+from app.sessions.guests import Guests
+from app.sessions.model import View
+from app.sessions.service import Sessions
+
+DONE: Final = 200
+
+log = structlog.get_logger("cairn.sessions")
+
+
+class Claims:
+    """Moves anonymous sessions to users."""
+
+    def __init__(self, guests: Guests, sessions: Sessions) -> None:
+        """Take where they come from and where they go."""
+        self._guests = guests
+        self._sessions = sessions
+
+    async def claim(self, scope: Scope, guest: Guest, session_id: UUID, attempt: Attempt | None = None) -> View:
+        """Make the session the user's. Raises `not_found` for a wrong token, and for a session that was claimed."""
+        record = await self._guests.take(guest, session_id, scope.usr)
+        try:
+            view = await self._sessions.adopt(scope, session_id, record, attempt)
+        except Replayed as replayed:
+            if record is not None and replayed.answer.status == DONE:
+                await self._forget(session_id)
+            raise
+        await self._forget(session_id)
+        return view
+
+    async def _forget(self, session_id: UUID) -> None:
+        try:
+            await self._guests.remove(session_id)
+        except AppError as error:
+            # The claim is done. What is left is closed to all but the user, sealed, and expires.
+            log.warning("anonymous_copy_left", session_id=str(session_id), code=error.code)
