@@ -104,6 +104,7 @@ class Session:
     created_at: datetime
     last_active_at: datetime
     expires_at: datetime
+    pinned: bool = False
 
     @property
     def last(self) -> int:
@@ -159,6 +160,7 @@ class Changes(TypedDict, total=False):
     metadata: Json
     window_size: int
     ttl_s: int
+    pinned: bool
 
 
 @dataclass(frozen=True, slots=True)

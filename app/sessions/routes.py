@@ -3,7 +3,7 @@
 from typing import Annotated
 from uuid import UUID
 
-from fastapi import APIRouter, Depends, Request, Response
+from fastapi import APIRouter, Depends, Query, Request, Response
 
 from app.core.assembly import Ask
 from app.core.idempotency import Answer
@@ -80,10 +80,15 @@ async def open_session(request: Request, body: SessionRequest, caller: Beginner,
 
 
 @router.get("/sessions")
-async def list_sessions(caller: Reader, sessions: Service, paging: Page) -> SessionPageAnswer:
+async def list_sessions(
+    caller: Reader,
+    sessions: Service,
+    paging: Page,
+    pinned: Annotated[bool | None, Query(description="Only those that are pinned, or only those that aren't.")] = None,
+) -> SessionPageAnswer:
     """List the user's sessions, the newest first."""
     before = UUID(hex=str(paging.after["id"])) if paging.after else None
-    page = await sessions.page(caller, before, paging.limit)
+    page = await sessions.page(caller, before, paging.limit, pinned=pinned)
     following: Position | None = {"id": page.items[-1].id.hex} if page.more else None
     return SessionPageAnswer(items=[session_item(item) for item in page.items], next_cursor=next_cursor(following))
 
@@ -106,7 +111,7 @@ async def change_session(
     sessions: Service,
     precondition: If,
 ) -> Response:
-    """Change a session's title, metadata, window or life. A session's version rises with every message too."""
+    """Change a session's title, metadata, window or life, or pin it. Its version rises with every message too."""
     attempt = await attempted(request, _shown)
     return respond(
         _shown(await sessions.change(caller, parse("ses", session_id), changes(body), precondition, attempt))

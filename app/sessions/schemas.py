@@ -42,6 +42,8 @@ CLOCK_SKEW = timedelta(minutes=5)
 
 Window = Annotated[int, Field(ge=1, le=MAX_WINDOW, strict=True)]
 Ttl = Annotated[int, Field(ge=MIN_TTL_S, le=MAX_TTL_S, strict=True)]
+# A mark of the user's, to find a session by. It changes nothing of how long anything is kept.
+Pinned = Annotated[bool, Field(strict=True)]
 Title = Annotated[str, Field(max_length=MAX_TITLE_CHARS)]
 Name = Annotated[str, Field(min_length=1, max_length=MAX_NAME_CHARS)]
 
@@ -84,6 +86,7 @@ class SessionPatch(Request):
     ttl_seconds: Ttl = Field(default_factory=int)
     window: Window = Field(default_factory=int)
     metadata: JsonObject = Field(default_factory=dict)
+    pinned: Pinned = Field(default_factory=bool)
 
     @model_validator(mode="after")
     def _names_something(self) -> "SessionPatch":
@@ -134,6 +137,7 @@ class SessionItem(Answer):
     window: int
     ttl_seconds: int
     message_count: int
+    pinned: bool
     version: int
     created_at: Moment
     last_active_at: Moment
@@ -237,8 +241,8 @@ def opening(body: SessionRequest) -> Opening:
 
 def changes(body: SessionPatch) -> Changes:
     """Return what a caller wants to change."""
-    names = {"title": "title", "metadata": "metadata", "window": "window_size", "ttl_seconds": "ttl_s"}
-    return cast("Changes", {names[field]: getattr(body, field) for field in body.model_fields_set})
+    names = {"window": "window_size", "ttl_seconds": "ttl_s"}
+    return cast("Changes", {names.get(field, field): getattr(body, field) for field in body.model_fields_set})
 
 
 def drafts(body: AppendRequest) -> list[Draft]:
@@ -334,6 +338,7 @@ def _session_fields(session: Session) -> dict[str, Any]:
         "window": session.window_size,
         "ttl_seconds": session.ttl_s,
         "message_count": session.message_count,
+        "pinned": session.pinned,
         "version": session.version,
         "created_at": session.created_at,
         "last_active_at": session.last_active_at,

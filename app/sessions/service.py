@@ -97,10 +97,19 @@ class Sessions:
         """Return a session with its summary and window. Raises `not_found`."""
         return await self._views.view(scope, session_id)
 
-    async def page(self, scope: Scope, before: UUID | None, limit: int) -> SessionPage:
-        """Return sessions, the newest made first, those made before the session `before`."""
+    async def page(
+        self,
+        scope: Scope,
+        before: UUID | None,
+        limit: int,
+        *,
+        pinned: bool | None = None,
+    ) -> SessionPage:
+        """Return sessions, the newest made first, those made before the session `before`; with `pinned` only those that
+        are, or aren't.
+        """
         async with self._db.read(scope) as tx:
-            found = await store.page_sessions(tx, before, limit + 1)
+            found = await store.page_sessions(tx, before, limit + 1, pinned)
             tx.saw(AuditEntry("list", "session"))
         return SessionPage(found[:limit], len(found) > limit)
 

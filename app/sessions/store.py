@@ -109,11 +109,18 @@ async def find_by_external_id(tx: Transaction, external_id: str) -> Session | No
     return None if row is None else _session(tx.box, row)
 
 
-async def page_sessions(tx: Transaction, before: UUID | None, limit: int) -> Sequence[Session]:
+async def page_sessions(
+    tx: Transaction,
+    before: UUID | None,
+    limit: int,
+    pinned: bool | None = None,  # noqa: FBT001 - a filter by a column that is one; None leaves it out
+) -> Sequence[Session]:
     """Return sessions, the newest made first, those made before the session `before` where given."""
     query = select(sessions).where(sessions.c.usr == tx.scope.usr).order_by(sessions.c.id.desc()).limit(limit)
     if before is not None:
         query = query.where(sessions.c.id < before)
+    if pinned is not None:
+        query = query.where(sessions.c.pinned.is_(pinned))
     return [_session(tx.box, row) for row in await tx.rows(query)]
 
 
@@ -132,6 +139,8 @@ async def change_session(
         values["metadata_sealed"] = _seal(tx.box, session_id, "metadata_sealed", dict(changes["metadata"]) or None)
     if "window_size" in changes:
         values["window_size"] = changes["window_size"]
+    if "pinned" in changes:
+        values["pinned"] = changes["pinned"]
     if "ttl_s" in changes:
         values["ttl_s"] = changes["ttl_s"]
         values["expires_at"] = sessions.c.last_active_at + timedelta(seconds=changes["ttl_s"])
@@ -322,6 +331,7 @@ def _session(box: Box, row: Row[Any]) -> Session:
         created_at=row.created_at,
         last_active_at=row.last_active_at,
         expires_at=row.expires_at,
+        pinned=row.pinned,
     )
 
 

@@ -2,6 +2,7 @@
 
 from sqlalchemy import (
     BigInteger,
+    Boolean,
     CheckConstraint,
     Column,
     DateTime,
@@ -12,6 +13,7 @@ from sqlalchemy import (
     Text,
     UniqueConstraint,
     Uuid,
+    false,
 )
 
 from app.infra.db.base import owned
@@ -40,6 +42,7 @@ sessions = owned(
     Column("created_at", DateTime(timezone=True), nullable=False),
     Column("last_active_at", DateTime(timezone=True), nullable=False),
     Column("expires_at", DateTime(timezone=True), nullable=False),
+    Column("pinned", Boolean, nullable=False, server_default=false()),
     PrimaryKeyConstraint("usr", "id"),
     UniqueConstraint("usr", "external_tag"),
 )

@@ -80,6 +80,49 @@ async def test_a_session_is_changed_under_its_current_version_only(client: MakeC
     assert (nothing.status_code, none_match.status_code) == (422, 412)
 
 
+async def test_a_session_is_pinned_and_found_by_it(client: MakeClient) -> None:
+    alice = await client()
+    made = [await open_session(alice, title=str(number)) for number in range(5)]
+    assert [session["pinned"] for session in made] == [False] * 5
+    for session in (made[1], made[3]):
+        path = f"/v1/sessions/{session['id']}"
+        assert (await alice.patch(path, json={"pinned": True})).status_code == 428
+        pinned = await alice.patch(path, json={"pinned": True}, headers={"If-Match": '"1"'})
+        assert (pinned.status_code, pinned.json()["pinned"], pinned.headers["ETag"]) == (200, True, '"2"')
+        assert pinned.json()["expires_at"] == session["expires_at"]
+        assert (await alice.patch(path, json={"pinned": False}, headers={"If-Match": '"1"'})).status_code == 412
+    await append(alice, made[3], said("it stays pinned"))
+
+    async def listed(**which: object) -> list[str]:
+        parameters: dict[str, str] = {"limit": "1"} | {name: str(value).lower() for name, value in which.items()}
+        titles: list[str] = []
+        while True:
+            page = (await alice.get("/v1/sessions", params=parameters)).json()
+            titles += [item["title"] for item in page["items"]]
+            if page["next_cursor"] is None:
+                return titles
+            parameters["cursor"] = page["next_cursor"]
+
+    assert await listed(pinned=True) == ["3", "1"]
+    assert await listed(pinned=False) == ["4", "2", "0"]
+    assert await listed() == ["4", "3", "2", "1", "0"]
+    undone = await alice.patch(
+        f"/v1/sessions/{made[3]['id']}", json={"pinned": False, "title": "3rd"}, headers={"If-Match": "*"}
+    )
+    assert (undone.json()["pinned"], undone.json()["title"]) == (False, "3rd")
+    assert await listed(pinned=True) == ["1"]
+
+
+@pytest.mark.parametrize("value", [None, "true", 1])
+async def test_a_pin_is_true_or_false(client: MakeClient, value: object) -> None:
+    alice = await client()
+    session = await open_session(alice)
+    path = f"/v1/sessions/{session['id']}"
+    refused = await alice.patch(path, json={"pinned": value}, headers={"If-Match": "*"})
+    assert (refused.status_code, refused.json()["errors"][0]["field"]) == (422, "pinned")
+    assert (await alice.get("/v1/sessions", params={"pinned": "perhaps"})).status_code == 422
+
+
 async def test_of_ten_changes_under_one_version_one_wins(client: MakeClient) -> None:
     alice = await client()
     session = await open_session(alice)
