@@ -19,6 +19,8 @@ from tests.conftest import MakeScope, eventually
 WITHIN_S: Final = 30.0
 # Longer than the queue's pool waits for a connection.
 DOWN_S: Final = 7.0
+# A worker has this long to give its jobs back, its database's time-outs included.
+ENDS_WITHIN_S: Final = 25.0
 
 
 class Failing:
@@ -119,8 +121,11 @@ async def test_a_worker_outlasts_a_restart_of_its_database(
     async def is_done() -> bool:
         return await left(settings, handler.name) == 0
 
+    async def is_listening() -> bool:
+        return bool(await admin.fetchval("SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'LISTEN%'"))
+
     async with working(settings, handler):
-        await asyncio.sleep(1)
+        await eventually(is_listening, WITHIN_S)
         await admin.execute("ALTER ROLE cairn_queue NOLOGIN")
         await admin.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'cairn_queue'")
         await asyncio.sleep(DOWN_S)
@@ -129,3 +134,19 @@ async def test_a_worker_outlasts_a_restart_of_its_database(
         await eventually(is_done, WITHIN_S)
     assert handler.runs == 2
     await admin.close()
+
+
+async def test_a_worker_whose_database_is_gone_ends_when_it_is_told_to(settings: Settings, stack: Stack) -> None:
+    admin = await asyncpg.connect(stack.admin_url)
+
+    async def is_listening() -> bool:
+        return bool(await admin.fetchval("SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'LISTEN%'"))
+
+    try:
+        async with asyncio.timeout(ENDS_WITHIN_S), working(settings, Failing("never_run")):
+            await eventually(is_listening, WITHIN_S)
+            await admin.execute("ALTER ROLE cairn_queue NOLOGIN")
+            await admin.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'cairn_queue'")
+    finally:
+        await admin.execute("ALTER ROLE cairn_queue LOGIN")
+        await admin.close()

@@ -164,5 +164,9 @@ async def _outlasting(work: Callable[[], Awaitable[None]]) -> None:
         try:
             return await work()
         except ConnectorException as error:
+            # A database that is gone can hide that this was told to end: what was cancelled mustn't begin anew.
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                raise asyncio.CancelledError from error
             log.warning("queue_unavailable", error=type(error).__name__)
             await asyncio.sleep(POLL_S)
