@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 from pydantic import SecretStr
+from redis.asyncio import RedisCluster
 
 from app.core.errors import AppError
 from app.infra.redis.client import RedisStore, connect
@@ -156,19 +157,41 @@ async def test_a_server_that_lost_its_scripts_is_sent_them_again(
 ) -> None:
     alice, sessions = await scope(), the(wiring, Sessions)
     session = (await sessions.open(alice, Opening())).view.session
-    await redis.command("SCRIPT", "FLUSH")
+    await redis.command("SCRIPT FLUSH")
     await sessions.append(alice, session.id, words("one"))
-    await redis.command("SCRIPT", "FLUSH")
+    await redis.command("SCRIPT FLUSH")
     kept = await Window(redis).read(alice, (await sessions.view(alice, session.id)).session)
     assert kept is not None
     assert len(kept) == 1
 
 
-async def test_a_redis_out_of_reach_is_named_and_left_alone_for_a_moment() -> None:
-    store = connect("redis://127.0.0.1:1/0")
+@pytest.mark.parametrize("url", ["redis://127.0.0.1:1/0", "cluster+redis://127.0.0.1:1"])
+async def test_a_redis_out_of_reach_is_named_and_left_alone_for_a_moment(url: str) -> None:
+    store = connect(url)
     for _ in range(2):
         with pytest.raises(AppError, match="store_unavailable"):
             await store.ping()
+    await store.close()
+
+
+async def test_a_cluster_out_of_reach_fails_no_append(scope: MakeScope, settings: Settings) -> None:
+    alice = await scope()
+    async with without_redis(settings, "cluster+redis://127.0.0.1:1") as cold:
+        session = (await cold.open(alice, Opening())).view.session
+        await cold.append(alice, session.id, words("one"))
+        assert texts(await cold.view(alice, session.id)) == ["one"]
+
+
+async def test_a_connection_that_a_cluster_client_closes_while_it_opens_is_a_failure_of_the_store(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def vanish(_self: RedisCluster, **_: object) -> None:
+        raise AttributeError("'NoneType' object has no attribute 'writelines'")
+
+    monkeypatch.setattr(RedisCluster, "ping", vanish)
+    store = connect("cluster+redis://127.0.0.1:1")
+    with pytest.raises(AppError, match="store_unavailable"):
+        await store.ping()
     await store.close()
 
 

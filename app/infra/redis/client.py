@@ -9,7 +9,7 @@ import structlog
 from redis.asyncio import BlockingConnectionPool, Redis, RedisCluster
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
-from redis.exceptions import NoScriptError, RedisError
+from redis.exceptions import NoScriptError, RedisClusterException, RedisError
 
 from app.core import timing
 from app.core.errors import AppError
@@ -22,6 +22,10 @@ MAX_CONNECTIONS = 32
 # After a failure Redis is left alone for so long: its callers have Postgres.
 BREAK_S = 0.5
 CLUSTER_PREFIX = "cluster+"
+FAILURES = (RedisError, OSError, TimeoutError)
+# Where no known node answers, what is raised is no RedisError. And when the client (8.1) looks for its nodes anew, it
+# takes connections away from those who are just opening them: they meet None.
+CLUSTER_FAILURES = (*FAILURES, RedisClusterException, AttributeError)
 
 log = structlog.get_logger("cairn.redis")
 
@@ -33,6 +37,7 @@ class RedisStore:
         """Take a client that `connect` made."""
         self._client = client
         self._broken_until = 0.0
+        self._failures = CLUSTER_FAILURES if isinstance(client, RedisCluster) else FAILURES
 
     async def run(self, script: Script, keys: Sequence[str], args: Sequence[bytes | str | int]) -> Any:  # noqa: ANN401 - what a script returns is the script's own
         """Run a script on its keys. A server that doesn't know it yet (restarted, a new primary) is sent its text."""
@@ -63,7 +68,7 @@ class RedisStore:
         try:
             with timing.in_store():
                 yield
-        except (RedisError, OSError, TimeoutError) as error:
+        except self._failures as error:
             self._broken_until = time.monotonic() + BREAK_S
             log.warning("redis_unavailable", error=type(error).__name__, left_alone_s=BREAK_S)
             raise _unavailable() from error

@@ -1,0 +1,122 @@
+"""The window and the hot data in a Redis Cluster of six real nodes: the same suite, and a primary that is killed."""
+
+import signal
+from collections.abc import AsyncIterator, Iterator
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+import pytest_asyncio
+import structlog
+from pydantic import SecretStr
+
+from app.core.scope import Scope
+from app.infra.redis import keys
+from app.infra.redis.client import RedisStore, connect
+from app.infra.redis.userdata import HotData
+from app.sessions.model import Opening
+from app.sessions.service import Sessions
+from app.sessions.window import Window
+from app.settings import Settings
+from app.wiring import Wiring, build
+from tests.conftest import MakeScope, eventually
+from tests.sessions import test_window as suite
+from tests.sessions.cluster import PRIMARIES, Cluster
+from tests.sessions.talk import the
+
+USERS = 20  # enough for each primary to serve some
+# What a client meets while a primary is dead. Anything else is a command that a cluster refuses.
+OUT_OF_REACH = {"ConnectionError", "TimeoutError", "ClusterDownError", "AttributeError"}
+
+# The suite, on the fixtures of this module.
+test_the_window = suite.test_the_window_is_read_from_redis_and_is_what_postgres_has
+test_emptied = suite.test_redis_emptied_in_mid_session_changes_nothing
+test_appends_in_any_order = suite.test_appends_that_reach_redis_in_any_order_make_one_window
+test_lost_scripts = suite.test_a_server_that_lost_its_scripts_is_sent_them_again
+test_a_dead_user = suite.test_a_dead_user_has_no_window_and_gets_none
+test_nothing_readable = suite.test_nothing_readable_lies_in_redis
+
+
+@pytest_asyncio.fixture(scope="module")
+async def cluster() -> AsyncIterator[Cluster]:
+    with TemporaryDirectory(prefix="cairn-cluster-") as folder:
+        made = Cluster(Path(folder))
+        try:
+            await made.start()
+            yield made
+        finally:
+            await made.stop()
+
+
+@pytest_asyncio.fixture(scope="module")
+async def clustered(settings: Settings, cluster: Cluster) -> AsyncIterator[Wiring]:
+    async with build(settings.model_copy(update={"redis_url": SecretStr(cluster.url)})) as wired:
+        yield wired
+
+
+@pytest.fixture
+def wiring(clustered: Wiring) -> Wiring:
+    """The product on the cluster, in the place of the run's."""
+    return clustered
+
+
+@pytest_asyncio.fixture
+async def redis(cluster: Cluster) -> AsyncIterator[RedisStore]:
+    store = connect(cluster.url)
+    yield store
+    await store.close()
+
+
+@pytest.fixture(autouse=True)
+def _no_command_is_refused() -> Iterator[None]:
+    """A command whose keys lie in several slots is refused, by the client or the server, and would pass for a loss."""
+    with structlog.testing.capture_logs() as logs:
+        yield
+    assert {line["error"] for line in logs if line["event"] == "redis_unavailable"} <= OUT_OF_REACH
+
+
+async def test_users_are_spread_and_all_of_one_lies_together(
+    cluster: Cluster, wiring: Wiring, scope: MakeScope, redis: RedisStore
+) -> None:
+    sessions, serving = the(wiring, Sessions), set()
+    for _ in range(USERS):
+        user = await scope()
+        opened = [(await sessions.open(user, Opening())).view.session.id for _ in range(3)]
+        for session in opened:
+            await sessions.append(user, session, suite.words("Never use tables."))
+        assert await HotData(redis).count(user) == 6
+        node = await cluster.primary_of(keys.tombstone(user.usr))
+        names = [keys.window(user.usr, session) for session in opened]
+        assert await node.say("EXISTS", keys.index(user.usr), *names) == 4
+        serving.add(node.port)
+    assert len(serving) == PRIMARIES
+
+
+async def test_a_primary_is_killed_and_its_replica_goes_on(
+    cluster: Cluster, wiring: Wiring, scope: MakeScope, redis: RedisStore
+) -> None:
+    """Appends and reads go on meanwhile from Postgres; then the window is in Redis again, scripts and all."""
+    sessions, users = the(wiring, Sessions), [await scope() for _ in range(USERS)]
+    opened = {user: (await sessions.open(user, Opening())).view.session.id for user in users}
+    for user, session in opened.items():
+        await sessions.append(user, session, suite.words("before"))
+    alice = users[0]
+    victim = await cluster.primary_of(keys.tombstone(alice.usr))
+    victim.child.send(signal.SIGKILL)
+    for user, session in opened.items():
+        await sessions.append(user, session, suite.words("meanwhile"))
+        assert suite.texts(await sessions.view(user, session)) == ["before", "meanwhile"]
+
+    async def is_hot(user: Scope) -> bool:
+        view = await sessions.view(user, opened[user])
+        return await Window(redis).read(user, view.session) is not None
+
+    await eventually(partial(is_hot, alice))
+    assert (await cluster.primary_of(keys.tombstone(alice.usr))).port != victim.port
+    for user, session in opened.items():
+        await sessions.append(user, session, suite.words("after"))
+        assert suite.texts(await sessions.view(user, session)) == ["before", "meanwhile", "after"]
+        await eventually(partial(is_hot, user))
+        await HotData(redis).erase(user)
+        assert await HotData(redis).count(user) == 0
