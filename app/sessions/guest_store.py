@@ -24,14 +24,22 @@ CLAIM_S: Final = 3600
 
 _BEGIN = Script("""
 redis.call('HSET', KEYS[1], 'body', ARGV[1], 'window', ARGV[2], 'ttl', ARGV[3], 'created', ARGV[4], 'active', ARGV[4],
-    'next', 1, 'bytes', 0, 'version', 1, 'epoch', 1)
+    'next', 1, 'count', 0, 'bytes', 0, 'version', 1, 'epoch', 1)
 redis.call('EXPIRE', KEYS[1], ARGV[3])
 """)
 
-_SHOW = """
+# Where Redis has evicted the messages and not the session, there is no session: less than all is never shown.
+_WHOLE = """
+if tonumber(redis.call('HGET', KEYS[1], 'count')) ~= redis.call('ZCARD', KEYS[2]) then return false end
+"""
+
+_SHOW = (
+    _WHOLE
+    + """
 local state = redis.call('HMGET', KEYS[1], 'body', 'next', 'version', 'epoch', 'window', 'ttl', 'created', 'active')
 return {state, redis.call('ZRANGE', KEYS[2], 0, -1, 'WITHSCORES')}
 """
+)
 
 _OPEN = "if redis.call('EXISTS', KEYS[1]) == 0 or redis.call('HEXISTS', KEYS[1], 'claimer') == 1 then return false end"
 
@@ -54,6 +62,7 @@ end
 _HEAD_ARGS: Final = 4
 _ADD = Script(
     _OPEN
+    + _WHOLE
     + """
 local append, request, at, size = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4])
 local known = redis.call('HGET', KEYS[3], append)
@@ -67,6 +76,7 @@ end
 local first = redis.call('HINCRBY', KEYS[1], 'next', count) - count
 for place = 1, count do redis.call('ZADD', KEYS[2], first + place - 1, ARGV[HEAD_ARGS + place]) end
 redis.call('HSET', KEYS[1], 'active', at)
+redis.call('HINCRBY', KEYS[1], 'count', count)
 redis.call('HINCRBY', KEYS[1], 'version', 1)
 local appended = request .. ':' .. first .. ':' .. count
 redis.call('HSET', KEYS[3], append, appended)
@@ -82,6 +92,7 @@ _TAKE_OUT = Script(
     _OPEN
     + """
 if redis.call('ZREMRANGEBYSCORE', KEYS[2], ARGV[1], ARGV[1]) == 1 then
+    redis.call('HINCRBY', KEYS[1], 'count', -1)
     redis.call('HINCRBY', KEYS[1], 'version', 1)
     redis.call('HINCRBY', KEYS[1], 'epoch', 1)
 end

@@ -108,27 +108,22 @@ class Guests:
 
     async def page_messages(self, guest: Guest, session_id: UUID, before: int | None, limit: int) -> MessagePage:
         """Return messages, the newest first, those before the sequence number `before`."""
-        record = await self.record(guest, session_id)
-        older = [message for message in reversed(record.messages) if before is None or message.seq < before]
-        return MessagePage(older[:limit], len(older) > limit)
+        box, kept = await self._opened(guest, session_id)
+        older = [message for message in reversed(kept.messages) if before is None or message.seq < before]
+        return MessagePage([open_message(box, session_id, one) for one in older[:limit]], len(older) > limit)
 
     async def read_message(self, guest: Guest, session_id: UUID, message_id: UUID) -> Message:
         """Return one message. Raises `not_found`."""
-        record = await self.record(guest, session_id)
-        found = next((message for message in record.messages if message.id == message_id), None)
+        box, kept = await self._opened(guest, session_id)
+        found = next((message for message in kept.messages if message.id == message_id), None)
         if found is None:
             raise AppError("not_found")
-        return found
+        return open_message(box, session_id, found)
 
     async def delete_message(self, guest: Guest, session_id: UUID, message_id: UUID) -> None:
         """Delete one message; a summary is made when it is read, so there is none that knows of it."""
         message = await self.read_message(guest, session_id, message_id)
         await self._kept.take_out(session_id, message.seq)
-
-    async def record(self, guest: Guest, session_id: UUID) -> Record:
-        """Return the session with all of its messages. Raises `not_found`."""
-        box, kept = await self._opened(guest, session_id)
-        return _record(box, session_id, kept)
 
     async def take(self, guest: Guest, session_id: UUID, usr: UUID) -> Record | None:
         """Close the session to everybody but this user, and return it; None where there is none, or another took it."""

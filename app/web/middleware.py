@@ -8,6 +8,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from app.core.errors import AppError
 from app.web.auth import identify
 from app.web.current import current
+from app.web.guests import HEADER
 from app.web.problems import problem_response
 from app.web.refusals import BodyRefused, too_large
 
@@ -86,8 +87,11 @@ class BodyLimit:
 
 async def _known(scope: Scope) -> bool:
     """Say that the sender has a good token. Raises BodyRefused where not."""
+    connection = HTTPConnection(scope)
     try:
-        await identify(HTTPConnection(scope))
+        if HEADER in connection.headers and "authorization" not in connection.headers:
+            raise too_large(STRANGERS_BYTES, "a body without a user's token")
+        await identify(connection)
     except AppError as error:
         error.headers["Connection"] = "close"
         raise BodyRefused(error) from error

@@ -13,13 +13,14 @@ from sqlalchemy.ext.asyncio import create_async_engine
 
 from app.core.errors import AppError
 from app.core.ids import parse, show, uuid7
+from app.core.scope import Guest
 from app.infra.redis.client import RedisStore, connect
 from app.infra.redis.keys import anonymous, anonymous_appends, anonymous_messages
 from app.infra.summarisers.extractive import ExtractiveSummariser
 from app.main import create_app
 from app.sessions.guest_store import MAX_MESSAGES, GuestStore
 from app.sessions.guests import Guests
-from app.sessions.model import Opening
+from app.sessions.model import Body, Draft, Opening, Role
 from app.sessions.service import Defaults
 from app.sessions.view import Views
 from app.sessions.window import Window
@@ -182,6 +183,23 @@ async def test_a_session_is_bounded_in_messages_and_in_bytes(guest: httpx.AsyncC
     assert answers[-1] == 403
 
 
+async def test_a_request_of_a_guest_is_bounded(guest: httpx.AsyncClient) -> None:
+    session = await begin(guest)
+    large = {"messages": [said("y" * 50_000), said("y" * 50_000)]}
+    refused = await guest.post(f"/v1/sessions/{session['id']}/messages", json=large)
+    assert (refused.status_code, refused.json()["code"]) == (413, "too_large")
+    assert await read_messages(guest, session) == []
+
+
+async def test_what_redis_has_evicted_in_part_is_gone(guest: httpx.AsyncClient, redis: RedisStore) -> None:
+    session = await begin(guest)
+    await append(guest, session, said("Never use tables."))
+    await redis.command("DEL", anonymous_messages(parse("ses", session["id"])))
+    path = f"/v1/sessions/{session['id']}"
+    assert (await guest.get(path)).status_code == 404
+    assert (await guest.post(f"{path}/messages", json={"messages": [said("x")]})).status_code == 404
+
+
 async def test_nothing_in_redis_can_be_read(guest: httpx.AsyncClient, redis: RedisStore) -> None:
     session = await begin(guest, title=SECRET, metadata={"x": SECRET})
     await append(guest, session, said(f"Never forget {SECRET}."))
@@ -211,12 +229,12 @@ async def test_nothing_is_left_when_it_has_expired(wiring: Wiring, redis: RedisS
     opened = await guests.open(Opening(ttl_s=60))
     ses = opened.view.session.id
     names = [anonymous(ses), anonymous_messages(ses), anonymous_appends(ses)]
-    await GuestStore(redis).add(ses, [], "append", "", opened.view.session.created_at)
+    await guests.append(Guest(opened.token or ""), ses, [Draft(Role.USER, Body(content="x"))])
     # Every key that there is will expire; then time is made to pass.
+    assert await names_in(redis, {"id": show("ses", ses)}) == set(names)
     for name in names:
-        if await redis.command("EXISTS", name):
-            assert 0 < await redis.command("TTL", name) <= 60
-            await redis.command("PEXPIRE", name, 1)
+        assert 0 < await redis.command("TTL", name) <= 60
+        await redis.command("PEXPIRE", name, 1)
     await asyncio.sleep(0.05)
     assert await names_in(redis, {"id": show("ses", ses)}) == set()
 
