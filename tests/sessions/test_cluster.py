@@ -11,12 +11,16 @@ import pytest_asyncio
 import structlog
 from pydantic import SecretStr
 
-from app.core.scope import Scope
+from app.core.scope import Guest, Scope
 from app.infra.redis import keys
 from app.infra.redis.client import RedisStore, connect
 from app.infra.redis.userdata import HotData
+from app.infra.summarisers.extractive import ExtractiveSummariser
+from app.sessions.guest_store import GuestStore
+from app.sessions.guests import Guests
 from app.sessions.model import Opening
-from app.sessions.service import Sessions
+from app.sessions.service import Defaults, Sessions
+from app.sessions.view import Views
 from app.sessions.window import Window
 from app.settings import Settings
 from app.wiring import Wiring, build
@@ -91,6 +95,22 @@ async def test_users_are_spread_and_all_of_one_lies_together(
         assert await node.say("EXISTS", keys.index(user.usr), *names) == 4
         serving.add(node.port)
     assert len(serving) == PRIMARIES
+
+
+async def test_a_guests_session_lies_together(wiring: Wiring, scope: MakeScope, redis: RedisStore) -> None:
+    guests = Guests(GuestStore(redis), Views(wiring.db, Window(redis), ExtractiveSummariser()), Defaults())
+    user = await scope()
+    for _ in range(USERS):
+        opened = await guests.open(Opening())
+        session, guest = opened.view.session.id, Guest(opened.token or "")
+        appended = await guests.append(guest, session, suite.words("Never use tables."))
+        await guests.append(guest, session, suite.words("more"))
+        await guests.delete_message(guest, session, appended.messages[0].id)
+        assert suite.texts(await guests.view(guest, session)) == ["more"]
+        record = await guests.take(guest, session, user.usr)
+        assert record is not None
+        await guests.remove(session)
+        assert await guests.take(guest, session, user.usr) is None
 
 
 async def test_a_primary_is_killed_and_its_replica_goes_on(
