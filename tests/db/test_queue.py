@@ -150,3 +150,11 @@ async def test_a_worker_whose_database_is_gone_ends_when_it_is_told_to(settings:
     finally:
         await admin.execute("ALTER ROLE cairn_queue LOGIN")
         await admin.close()
+
+
+async def test_a_worker_ends_whenever_it_is_told_to(settings: Settings) -> None:
+    """Also as it begins: a cancellation that came then was lost, and the worker stayed for ever."""
+    async with asyncio.timeout(ENDS_WITHIN_S * 2):
+        for step in range(20):
+            async with working(settings, Failing(f"never_run_{step}")):
+                await asyncio.sleep(step * 0.004)

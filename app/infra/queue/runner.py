@@ -4,7 +4,8 @@ everything.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Iterable
+from contextlib import suppress
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -15,6 +16,7 @@ from procrastinate import JobContext, RetryDecision
 from procrastinate.exceptions import ConnectorException, UniqueViolation
 from procrastinate.jobs import Job as ClaimedJob
 from procrastinate.manager import QUEUEING_LOCK_CONSTRAINT, JobManager
+from procrastinate.worker import Worker
 
 from app.core.errors import AppError
 from app.core.jobs import Handler
@@ -98,46 +100,60 @@ class Runner:
     async def run(self, stop: asyncio.Event) -> None:
         """Work until `stop` is set, then let what runs finish for SHUTDOWN_GRACE_S and give the rest back."""
         async with self._queue.open_async():
-            tasks = [
-                asyncio.create_task(_outlasting(lambda: self._work("user", self._concurrency))),
+            lanes = [
+                asyncio.create_task(self._work("user", self._concurrency, stop)),
                 # Erasures have slots of their own, however long the other jobs run.
-                asyncio.create_task(_outlasting(lambda: self._work("erase", ERASURE_SLOTS))),
+                asyncio.create_task(self._work("erase", ERASURE_SLOTS, stop)),
                 # So has what waits for a model outside: slow as it may be, nothing else waits with it.
-                asyncio.create_task(_outlasting(lambda: self._work("model", MODEL_SLOTS))),
-                asyncio.create_task(_outlasting(self._rescue)),
+                asyncio.create_task(self._work("model", MODEL_SLOTS, stop)),
             ]
-            stopped = asyncio.create_task(stop.wait())
+            rescue = asyncio.create_task(self._rescue(stop))
             try:
-                await asyncio.wait({*tasks, stopped}, return_when=asyncio.FIRST_COMPLETED)
+                await asyncio.gather(*lanes, rescue)
             finally:
-                for task in (stopped, *tasks):
-                    task.cancel()
-                results = await asyncio.gather(*tasks, return_exceptions=True)
-            for result in results:
-                if isinstance(result, BaseException) and not isinstance(result, asyncio.CancelledError):
-                    raise result
+                stop.set()
+                await asyncio.gather(*lanes, rescue, return_exceptions=True)
 
-    async def _work(self, lane: str, concurrency: int) -> None:
-        await self._queue.run_worker_async(
-            queues=[lane],
-            concurrency=concurrency,
-            install_signal_handlers=False,
-            fetch_job_polling_interval=POLL_S,
-            shutdown_graceful_timeout=SHUTDOWN_GRACE_S,
-            update_heartbeat_interval=HEARTBEAT_S,
-            stalled_worker_timeout=STALLED_S,
-            delete_jobs="successful",
-        )
+    async def _work(self, lane: str, concurrency: int, stop: asyncio.Event) -> None:
+        """Work in one lane until `stop` is set, beginning anew when the queue's database went away.
 
-    async def _rescue(self) -> None:
+        The worker is told to stop and not cancelled: a cancellation that meets it as it begins can get lost.
+        """
+        while not stop.is_set():
+            worker = Worker(
+                self._queue,
+                queues=[lane],
+                concurrency=concurrency,
+                install_signal_handlers=False,
+                fetch_job_polling_interval=POLL_S,
+                shutdown_graceful_timeout=SHUTDOWN_GRACE_S,
+                update_heartbeat_interval=HEARTBEAT_S,
+                stalled_worker_timeout=STALLED_S,
+                delete_jobs="successful",
+            )
+            running = asyncio.create_task(worker.run())  # type: ignore[no-untyped-call] # the library leaves it so
+            stopped = asyncio.create_task(stop.wait())
+            await asyncio.wait({running, stopped}, return_when=asyncio.FIRST_COMPLETED)
+            stopped.cancel()
+            worker.stop()  # type: ignore[no-untyped-call] # the library leaves it so
+            try:
+                await running
+            except ConnectorException as error:
+                log.warning("queue_unavailable", error=type(error).__name__)
+                await _waited(stop, POLL_S)
+
+    async def _rescue(self, stop: asyncio.Event) -> None:
         """Take up again the jobs of workers that fell silent."""
         manager = self._queue.job_manager
-        while True:
-            await manager.prune_stalled_workers(STALLED_S)
-            for job in await manager.get_stalled_jobs(seconds_since_heartbeat=STALLED_S):
-                log.warning("job_rescued", job_id=job.id, job=job.task_name)
-                await manager.retry_job(job)
-            await asyncio.sleep(HEARTBEAT_S)
+        while not stop.is_set():
+            try:
+                await manager.prune_stalled_workers(STALLED_S)
+                for job in await manager.get_stalled_jobs(seconds_since_heartbeat=STALLED_S):
+                    log.warning("job_rescued", job_id=job.id, job=job.task_name)
+                    await manager.retry_job(job)
+            except ConnectorException as error:
+                log.warning("queue_unavailable", error=type(error).__name__)
+            await _waited(stop, HEARTBEAT_S)
 
     def _register(self, handler: Handler) -> None:
         @self._queue.task(name=handler.name, pass_context=True, retry=Patience())
@@ -158,15 +174,8 @@ class Runner:
                 raise
 
 
-async def _outlasting(work: Callable[[], Awaitable[None]]) -> None:
-    """Begin a piece of work anew when the queue's database went away under it, until it is cancelled."""
-    while True:
-        try:
-            return await work()
-        except ConnectorException as error:
-            # A database that is gone can hide that this was told to end: what was cancelled mustn't begin anew.
-            task = asyncio.current_task()
-            if task is not None and task.cancelling():
-                raise asyncio.CancelledError from error
-            log.warning("queue_unavailable", error=type(error).__name__)
-            await asyncio.sleep(POLL_S)
+async def _waited(stop: asyncio.Event, longest_s: float) -> None:
+    """Wait so long, or until `stop` is set."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(longest_s):
+            await stop.wait()
