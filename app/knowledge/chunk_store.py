@@ -14,7 +14,7 @@ from sqlalchemy.dialects.postgresql import insert as upsert
 from app.core.audit import AuditEntry
 from app.infra.crypto.box import Box, Place, row_key
 from app.infra.db.transaction import Transaction
-from app.knowledge.model import Chunk, Location, Passage, StoredChunk
+from app.knowledge.model import Location, Passage, StoredChunk
 from app.knowledge.store import DESCRIBED, describe, doc_type_tag
 from app.knowledge.tables import chunks, document_versions, documents, vector_changes, vector_collections
 
@@ -104,27 +104,6 @@ async def trim(tx: Transaction, document_id: UUID, version: int, length: int, en
     """Delete what an earlier attempt left behind the last chunk of a version."""
     left = delete(chunks).filter_by(usr=tx.scope.usr, document_id=document_id, version=version)
     await tx.change(left.where(chunks.c.ordinal >= length), entry)
-
-
-async def of_version(tx: Transaction, document_id: UUID, version: int, after: int, limit: int) -> Sequence[StoredChunk]:
-    """Return chunks of a version, those that follow an ordinal."""
-    asked = (
-        select(chunks)
-        .filter_by(usr=tx.scope.usr, document_id=document_id, version=version)
-        .where(chunks.c.ordinal > after)
-        .order_by(chunks.c.ordinal)
-        .limit(limit)
-    )
-    return [
-        StoredChunk(
-            id=row.id,
-            ordinal=row.ordinal,
-            chunk=Chunk(_text(tx.box, row.id, row.text_sealed), _location(tx.box, row.id, row.location_sealed)),
-            tag=row.content_tag,
-            vector=_vector(tx.box, row.id, row.vector_sealed),
-        )
-        for row in await tx.rows(asked)
-    ]
 
 
 async def ids_of_version(tx: Transaction, document_id: UUID, version: int) -> Sequence[UUID]:
