@@ -1,8 +1,12 @@
 """The audit's table: content-free rows, append-only."""
 
+from typing import Any
+
 from sqlalchemy import BigInteger, Column, DateTime, Identity, Index, Text, Uuid, func, text
 from sqlalchemy.types import UserDefinedType
 
+from app.core.audit import AuditEntry
+from app.core.scope import Scope
 from app.infra.db.base import owned
 
 
@@ -32,3 +36,19 @@ audit_log = owned(
     Column("address", Text, nullable=False),
     Index(None, "usr", "id"),
 )
+
+
+def audit_row(scope: Scope, entry: AuditEntry) -> dict[str, Any]:
+    """Return the content-free row that the audit keeps of an entry."""
+    return {
+        "tenant": scope.tenant,
+        "usr": scope.usr,
+        "actor": scope.actor.value,
+        "agent": scope.agent,
+        "action": entry.action,
+        "kind": entry.kind,
+        "item": entry.item,
+        "outcome": entry.outcome,
+        "request_id": scope.request_id,
+        "address": scope.address,
+    }

@@ -8,7 +8,6 @@ rows and jobs that were gathered, and commits. Nothing else in the product commi
 import json
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from datetime import UTC, datetime, timedelta
 from typing import Any, Protocol
 from uuid import UUID
 
@@ -20,7 +19,6 @@ from sqlalchemy import (
     bindparam,
     func,
     insert,
-    literal,
     select,
     text,
     update,
@@ -32,11 +30,12 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 from app.core import timing
 from app.core.audit import AccessLog, AuditEntry
 from app.core.errors import AppError
-from app.core.idempotency import KEEP_S, Answer, Attempt, Replayed
+from app.core.idempotency import Answer, Attempt
 from app.core.jobs import Job
 from app.core.scope import Scope
-from app.infra.audit.tables import audit_log
-from app.infra.crypto.box import Box, Place
+from app.infra.audit.tables import audit_log, audit_row
+from app.infra.crypto.box import Box
+from app.infra.db import answers
 from app.infra.db.engine import store_errors
 from app.infra.db.tables import idempotency, installation, users
 
@@ -137,43 +136,9 @@ class Transaction:
         self.seen.append(entry)
 
     async def begin_attempt(self, attempt: Attempt) -> None:
-        """Claim the client's idempotency key. Raises Replayed where it had its effect, `idempotency_mismatch` where it
-        named another request. A twin that is still running is waited for, up to the lock time-out.
-        """
+        """Claim the client's idempotency key: see `answers.claim`."""
         self._attempt = attempt
-        tags = {
-            "agent": self.scope.agent or "",
-            "route": attempt.route,
-            "key_tag": self.box.tag("idempotency", attempt.key),
-        }
-        now = datetime.now(UTC)
-        fresh = {
-            "request_tag": self.box.tag("idempotency-request", attempt.request.hex()),
-            "answer_sealed": None,
-            "expires_at": now + timedelta(seconds=KEEP_S),
-        }
-        claim = (
-            upsert(idempotency)
-            .values(**self.owner, **tags, **fresh)
-            .on_conflict_do_update(
-                index_elements=["usr", "agent", "route", "key_tag"],
-                set_=fresh,
-                where=idempotency.c.expires_at < now,
-            )
-            .returning(literal(1))
-        )
-        if (await self._connection.execute(claim)).first():
-            return
-        kept = await self.row(select(idempotency).filter_by(usr=self.scope.usr, **tags))
-        if kept is None:
-            raise AppError("in_progress", headers={"Retry-After": "1"})
-        if kept.request_tag != fresh["request_tag"]:
-            raise AppError("idempotency_mismatch")
-        if kept.answer_sealed is None:
-            # It had its effect, and what it made was deleted: a late retry mustn't bring it back.
-            raise AppError("not_found")
-        answer = self.box.open_json(kept.answer_sealed, _answer_place(self.scope.usr))
-        raise Replayed(Answer(answer["status"], answer["headers"], answer["body"].encode()))
+        await answers.claim(self._connection, self.scope, self.box, attempt)
 
     async def answer(self, result: Any, *shown: UUID) -> None:  # noqa: ANN401 - each service returns a type of its own
         """Keep what is answered to this attempt, in the transaction of its effect. Nothing to do without a key.
@@ -193,20 +158,7 @@ class Transaction:
         """Keep an answer to the attempt that this transaction began."""
         if self._attempt is None:
             raise TypeError("there is no attempt to answer")
-        sealed = self.box.seal_json(
-            {"status": answer.status, "headers": answer.headers, "body": answer.body.decode()},
-            _answer_place(self.scope.usr),
-        )
-        await self._connection.execute(
-            update(idempotency)
-            .filter_by(
-                usr=self.scope.usr,
-                agent=self.scope.agent or "",
-                route=self._attempt.route,
-                key_tag=self.box.tag("idempotency", self._attempt.key),
-            )
-            .values(answer_sealed=sealed, item_ids=list(shown)),
-        )
+        await answers.keep(self._connection, self.scope, self.box, self._attempt, answer, shown)
 
     async def settle(self) -> None:
         """Write the audit rows and jobs that were gathered. The doors call it before they commit."""
@@ -349,32 +301,12 @@ class Database:
             await tx.keep(attempt.refuse(error))
 
 
-def audit_row(scope: Scope, entry: AuditEntry) -> dict[str, Any]:
-    """Return the content-free row that the audit keeps of an entry."""
-    return {
-        "tenant": scope.tenant,
-        "usr": scope.usr,
-        "actor": scope.actor.value,
-        "agent": scope.agent,
-        "action": entry.action,
-        "kind": entry.kind,
-        "item": entry.item,
-        "outcome": entry.outcome,
-        "request_id": scope.request_id,
-        "address": scope.address,
-    }
-
-
 def _held_open(scope: Scope) -> Executable:
     """Return the query of the user's state that keeps an erasure waiting until the transaction ends.
 
     KEY SHARE and not SHARE: writers that also update the row would deadlock (measured: 67 of 80).
     """
     return select(users.c.state).filter_by(usr=scope.usr).with_for_update(read=True, key_share=True)
-
-
-def _answer_place(usr: UUID) -> Place:
-    return Place("idempotency", "answer_sealed", usr)
 
 
 def _require_active(state: str | None) -> None:
