@@ -14,6 +14,7 @@ from app.access.service import Access
 from app.context import routes as context_routes
 from app.context import tables as context_tables
 from app.context.service import Contexts
+from app.core.evidence import EvidenceCheck
 from app.core.jobs import Handler
 from app.core.memory import Source, UserData
 from app.erasure import routes as erasure_routes
@@ -28,7 +29,7 @@ from app.infra.db import tables as db_tables
 from app.infra.db.base import metadata as declarations
 from app.infra.db.engine import make_engine
 from app.infra.db.rows import OwnedRows
-from app.infra.db.transaction import Database
+from app.infra.db.transaction import Database, Transaction
 from app.infra.embedders.build import build as build_embedder
 from app.infra.embedders.openai import Endpoint
 from app.infra.embedders.service import EmbeddingService
@@ -46,6 +47,7 @@ from app.infra.summarisers.extractive import ExtractiveSummariser
 from app.infra.summarisers.fallback import FallbackSummariser
 from app.infra.summarisers.port import Summariser
 from app.knowledge import routes as knowledge_routes
+from app.knowledge.evidence import DocumentEvidence
 from app.knowledge.indexing import IndexChunks, RebuildIndex, VectorKeeper
 from app.knowledge.ingestion import IngestDocument
 from app.knowledge.search import Search
@@ -66,6 +68,7 @@ from app.profile.source import ProfileSource
 from app.sessions import routes as session_routes
 from app.sessions import tables as session_tables
 from app.sessions.claiming import Claims
+from app.sessions.evidence import MessageEvidence
 from app.sessions.exchange import Exchanges
 from app.sessions.guest_store import GuestStore
 from app.sessions.guests import Guests
@@ -279,10 +282,14 @@ def _guests(base: Base, sessions: Sessions, contexts: Contexts) -> Parts:
     return Parts(provided={Hosts: hosts, Claims: Claims(guests, sessions)})
 
 
+def _evidence() -> EvidenceCheck[Transaction]:
+    return EvidenceCheck([MessageEvidence(), DocumentEvidence()])
+
+
 def _preferences(base: Base) -> Parts:
     tables = (preference_tables.preference_versions, preference_tables.preferences)
     return Parts(
-        provided={Preferences: Preferences(base.db)},
+        provided={Preferences: Preferences(base.db, _evidence())},
         sources=[PreferenceSource(base.db)],
         data=[OwnedRows(base.db, "preferences", tables)],
     )

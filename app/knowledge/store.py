@@ -1,6 +1,6 @@
 """Documents in Postgres: each function is one statement; what a caller wrote is sealed on its way in."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -42,6 +42,12 @@ async def find(tx: Transaction, document_id: UUID) -> Document | None:
     """Return a document in its newest version, None where there is none: one being received isn't there yet."""
     row = await tx.row(_shown(tx).where(documents.c.id == document_id))
     return _read(row, tx.box) if row else None
+
+
+async def existing(tx: Transaction, ids: Collection[UUID]) -> Collection[UUID]:
+    """Return those of the ids that are documents of the user's; one being received isn't there yet."""
+    shown = _shown(tx).with_only_columns(documents.c.id, maintain_column_froms=True)
+    return {row.id for row in await tx.rows(shown.where(documents.c.id.in_(ids)))}
 
 
 async def page(tx: Transaction, after: UUID | None, limit: int) -> Sequence[Document]:

@@ -7,6 +7,7 @@ from enum import StrEnum
 from uuid import UUID
 
 from app.core.errors import AppError, invalid
+from app.core.evidence import Evidence
 from app.core.scope import Actor
 from app.core.versions import Absent, Precondition, etag, expected
 
@@ -44,21 +45,6 @@ class Origin(StrEnum):
     STATEMENT = "statement"
     ROLLBACK = "rollback"
     DELETION = "deletion"
-
-
-class EvidenceKind(StrEnum):
-    """What a value can come from."""
-
-    MESSAGE = "message"
-    DOCUMENT = "document"
-
-
-@dataclass(frozen=True, slots=True)
-class Evidence:
-    """The message or document that a value comes from."""
-
-    kind: EvidenceKind
-    id: UUID
 
 
 @dataclass(frozen=True, slots=True)

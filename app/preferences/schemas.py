@@ -1,46 +1,27 @@
 """Preferences on the wire."""
 
 from collections.abc import Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field, JsonValue
 
-from app.core.ids import parse, show
+from app.core.ids import show
 from app.preferences.model import (
     KEY_PATTERN,
     MAX_BATCH_ITEMS,
     MAX_REASON_CHARS,
     MAX_VERSION,
-    Evidence,
-    EvidenceKind,
     History,
     InForce,
     Preference,
     Statement,
     Version,
 )
+from app.web.evidence import CheckedEvidence, EvidenceAnswer, evidence_answer, evidence_of
 from app.web.wire import Answer, Json, Moment, Request, wrong
-
-_EVIDENCE_PREFIXES = {EvidenceKind.MESSAGE: "msg", EvidenceKind.DOCUMENT: "doc"}
 
 Key = Annotated[str, Field(pattern=KEY_PATTERN)]
 Reason = Annotated[str, Field(min_length=1, max_length=MAX_REASON_CHARS)]
-
-
-class EvidenceRequest(Request):
-    """The message or document that the value comes from."""
-
-    kind: Literal["message", "document"]
-    id: Annotated[str, Field(pattern=r"^(msg|doc)_[0-9a-f]{32}$")]
-
-
-def _of_its_kind(evidence: EvidenceRequest) -> EvidenceRequest:
-    if not evidence.id.startswith(_EVIDENCE_PREFIXES[EvidenceKind(evidence.kind)]):
-        raise wrong("must have the id of a message or a document, whichever its kind is")
-    return evidence
-
-
-CheckedEvidence = Annotated[EvidenceRequest, AfterValidator(_of_its_kind)]
 
 
 class PreferenceRequest(Request):
@@ -78,13 +59,6 @@ class PreferenceRollbackRequest(Request):
     """Which earlier version to say again."""
 
     to_version: Annotated[int, Field(ge=1, le=MAX_VERSION, strict=True)]
-
-
-class EvidenceAnswer(Answer):
-    """The message or document that a value comes from."""
-
-    kind: str
-    id: str
 
 
 class ContentAnswer(Answer):
@@ -142,11 +116,7 @@ class PreferenceHistoryAnswer(Answer):
 
 def statement(key: str, body: PreferenceRequest) -> Statement:
     """Return what a body says about a key."""
-    evidence = None
-    if body.evidence is not None:
-        kind = EvidenceKind(body.evidence.kind)
-        evidence = Evidence(kind, parse(_EVIDENCE_PREFIXES[kind], body.evidence.id))
-    return Statement(key, body.value, evidence, body.reason)
+    return Statement(key, body.value, evidence_of(body.evidence), body.reason)
 
 
 def preference_answer(preference: Preference) -> PreferenceAnswer:
@@ -188,10 +158,6 @@ def history_answer(history: History, next_cursor: str | None) -> PreferenceHisto
 
 def _content(version: Version) -> dict[str, Any]:  # Any: the fields of ContentAnswer, each of its own type
     content = version.content
-    evidence = None
-    if content.evidence is not None:
-        shown = show(_EVIDENCE_PREFIXES[content.evidence.kind], content.evidence.id)
-        evidence = EvidenceAnswer(kind=content.evidence.kind.value, id=shown)
     return {
         "version": version.number,
         "state": content.state.value,
@@ -199,6 +165,6 @@ def _content(version: Version) -> dict[str, Any]:  # Any: the fields of ContentA
         "trust": content.trust.value,
         "source": content.source.value,
         "confidence": content.confidence,
-        "evidence": evidence,
+        "evidence": evidence_answer(content.evidence),
         "reason": content.reason,
     }

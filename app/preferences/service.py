@@ -6,6 +6,7 @@ from uuid import UUID
 
 from app.core.audit import AuditEntry
 from app.core.errors import AppError, FieldError, invalid
+from app.core.evidence import EvidenceCheck
 from app.core.idempotency import Attempt
 from app.core.ids import uuid7
 from app.core.scope import Scope
@@ -42,9 +43,10 @@ class Change:
 class Preferences:
     """The preferences of users."""
 
-    def __init__(self, db: Database) -> None:
-        """Take the doors to the database."""
+    def __init__(self, db: Database, evidence: EvidenceCheck[Transaction]) -> None:
+        """Take the doors to the database, and what knows which evidence there is."""
         self._db = db
+        self._evidence = evidence
 
     async def in_force(
         self,
@@ -99,9 +101,12 @@ class Preferences:
         precondition: Precondition,
         attempt: Attempt | None,
     ) -> Written:
-        """Write what the user says about a key. Raises `stale_version` or `exists` where the precondition fails."""
+        """Write what the user says about a key. Raises `stale_version` or `exists` where the precondition fails,
+        `invalid` for evidence that isn't there.
+        """
         _require_own(scope, agent)
         async with self._db.write(scope, attempt) as tx:
+            await self._evidence.require(tx, {"evidence": statement.evidence})
             current = await store.find(tx, statement.key, agent)
             base = base_of(precondition, current)
             change = Change(current.id if current else uuid7(), statement.key, base, statement.content())
@@ -119,10 +124,13 @@ class Preferences:
     ) -> Sequence[Preference]:
         """Write what the user says about many keys, each after its version (None: it must not be there), or nothing.
 
-        Raises `stale_version`, naming every item whose version isn't the current one.
+        Raises `stale_version`, naming every item whose version isn't the current one, and `invalid` for evidence that
+        isn't there.
         """
         _require_own(scope, agent)
         async with self._db.write(scope, attempt) as tx:
+            claimed = {f"items[{place}].evidence": said.evidence for place, (said, _) in enumerate(statements)}
+            await self._evidence.require(tx, claimed)
             found = await store.find_each(tx, [statement.key for statement, _ in statements], agent)
             changes = _changes(statements, found)
             entries = [AuditEntry("write", "preference", change.id) for change in changes]

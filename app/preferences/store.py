@@ -10,10 +10,11 @@ from sqlalchemy.dialects.postgresql import Insert, distinct_on
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from app.core.audit import AuditEntry
+from app.core.evidence import Evidence, EvidenceKind
 from app.core.scope import Actor
 from app.infra.crypto.box import Box, Place, row_key
 from app.infra.db.transaction import Transaction
-from app.preferences.model import Content, Evidence, EvidenceKind, Origin, Preference, State, Trust, Version
+from app.preferences.model import Content, Origin, Preference, State, Trust, Version
 from app.preferences.tables import VERSION_COLUMNS, preference_versions, preferences
 
 _HEAD = (

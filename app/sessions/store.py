@@ -1,6 +1,6 @@
 """The record in SQL: sessions and messages, sealed on the way in and opened on the way out."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict
 from datetime import timedelta
 from typing import Any
@@ -217,6 +217,12 @@ async def find_messages(tx: Transaction, ids: Sequence[UUID]) -> Sequence[Messag
     """Return those of the messages that the user has, in no order."""
     query = select(messages).where(messages.c.usr == tx.scope.usr, messages.c.id.in_(ids))
     return [open_message(tx.box, row.session_id, _sealed(row)) for row in await tx.rows(query)]
+
+
+async def existing_messages(tx: Transaction, ids: Collection[UUID]) -> Collection[UUID]:
+    """Return those of the ids that are messages of the user's; nothing is opened."""
+    query = select(messages.c.id).where(messages.c.usr == tx.scope.usr, messages.c.id.in_(ids))
+    return {row.id for row in await tx.rows(query)}
 
 
 async def find_neighbours(tx: Transaction, places: Sequence[tuple[UUID, int]]) -> Sequence[Message]:

@@ -9,10 +9,10 @@ from app.core.versions import Absent, Exactly
 from app.infra.db.tables import users
 from app.infra.embedded.stack import Stack
 from app.preferences.model import Statement
-from app.preferences.service import Preferences
 from app.profile.service import Profiles
 from app.wiring import Wiring
 from tests.conftest import MakeScope
+from tests.preferences.wired import preferences_of
 
 PHRASE = "planted-phrase-of-the-test"
 TABLES = ("preferences", "preference_versions", "profiles", "profile_versions", "idempotency")
@@ -20,7 +20,7 @@ TABLES = ("preferences", "preference_versions", "profiles", "profile_versions", 
 
 async def fill(wiring: Wiring, scope: Scope) -> None:
     """Write two versions of a preference and of the profile."""
-    preferences, profiles = Preferences(wiring.db), Profiles(wiring.db)
+    preferences, profiles = preferences_of(wiring), Profiles(wiring.db)
     said = Statement(PHRASE, {PHRASE: PHRASE}, reason=PHRASE)
     await preferences.write(scope, said, None, Absent(), None)
     await preferences.write(scope, said, None, Exactly(frozenset({1})), None)
@@ -57,4 +57,4 @@ async def test_all_rows_of_an_erased_user_go_and_nobody_elses(wiring: Wiring, sc
             await kind.erase(alice)
     assert [await kind.count(alice) for kind in kinds] == [0, 0]
     assert (await Profiles(wiring.db).read(bob)).version == 2
-    assert (await Preferences(wiring.db).read(bob, PHRASE, None)).version.number == 2
+    assert (await preferences_of(wiring).read(bob, PHRASE, None)).version.number == 2

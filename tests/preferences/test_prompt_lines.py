@@ -7,10 +7,10 @@ from app.core.memory import Question, Tier
 from app.core.scope import Scope
 from app.core.versions import Absent, Exactly
 from app.preferences.model import Statement
-from app.preferences.service import Preferences
 from app.preferences.source import PreferenceSource
 from app.wiring import Wiring
 from tests.conftest import MakeScope
+from tests.preferences.wired import preferences_of
 
 
 def question(*kinds: str, snapshot: int | None = None) -> Question:
@@ -23,7 +23,7 @@ async def lines(wiring: Wiring, scope: Scope, snapshot: int | None = None) -> li
 
 
 async def test_each_is_a_line_of_its_key_and_value(wiring: Wiring, scope: MakeScope) -> None:
-    alice, preferences = await scope("alice"), Preferences(wiring.db)
+    alice, preferences = await scope("alice"), preferences_of(wiring)
     values = {"units": {"length": "m"}, "language": "zh-CN", "tone": "简短"}
     written = [
         await preferences.write(alice, Statement(key, value), None, Absent(), None) for key, value in values.items()
@@ -43,7 +43,7 @@ async def test_each_is_a_line_of_its_key_and_value(wiring: Wiring, scope: MakeSc
 
 async def test_an_agents_own_value_goes_before_the_general_one(wiring: Wiring, scope: MakeScope) -> None:
     writer, reviewer = await scope("alice", agent="writer"), await scope("alice", agent="reviewer")
-    preferences = Preferences(wiring.db)
+    preferences = preferences_of(wiring)
     await preferences.write(writer, Statement("language", "en"), None, Absent(), None)
     await preferences.write(writer, Statement("language", "zh-CN"), "writer", Absent(), None)
     assert await lines(wiring, writer) == ['language: "zh-CN"']
@@ -51,7 +51,7 @@ async def test_an_agents_own_value_goes_before_the_general_one(wiring: Wiring, s
 
 
 async def test_a_snapshot_gives_what_was_in_force_without_what_is_erased(wiring: Wiring, scope: MakeScope) -> None:
-    alice, preferences = await scope("alice"), Preferences(wiring.db)
+    alice, preferences = await scope("alice"), preferences_of(wiring)
     await preferences.write(alice, Statement("language", "en"), None, Absent(), None)
     await preferences.write(alice, Statement("diet", "vegan"), None, Absent(), None)
     await preferences.write(alice, Statement("language", "zh-CN"), None, Exactly(frozenset({1})), None)
@@ -64,6 +64,6 @@ async def test_a_snapshot_gives_what_was_in_force_without_what_is_erased(wiring:
 
 async def test_who_has_none_or_is_not_asked_gives_nothing(wiring: Wiring, scope: MakeScope) -> None:
     alice, bob = await scope("alice"), await scope("bob")
-    await Preferences(wiring.db).write(alice, Statement("language", "en"), None, Absent(), None)
+    await preferences_of(wiring).write(alice, Statement("language", "en"), None, Absent(), None)
     assert await lines(wiring, bob) == []
     assert await PreferenceSource(wiring.db).gather(alice, question("profile", "messages")) == []

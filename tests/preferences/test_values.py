@@ -96,12 +96,3 @@ async def test_a_body_that_is_not_valid_is_refused(client: MakeClient, body: obj
     alice = await client()
     answer = await alice.put("/v1/preferences/v", json=body, headers=ABSENT)
     assert (answer.status_code, answer.json()["code"]) == (422, "invalid")
-
-
-async def test_evidence_is_kept_with_the_version_that_it_is_for(client: MakeClient) -> None:
-    alice = await client()
-    evidence = {"kind": "message", "id": "msg_" + "1" * 32}
-    await alice.put("/v1/preferences/v", json={"value": 1, "evidence": evidence}, headers=ABSENT)
-    await alice.put("/v1/preferences/v", json={"value": 2}, headers={"If-Match": '"1"'})
-    history = (await alice.get("/v1/preferences/v/history")).json()["items"]
-    assert [entry["evidence"] for entry in history] == [None, evidence]
