@@ -1,14 +1,13 @@
 """The OpenAPI document: what every route of a kind answers and takes is said here once, not in each route."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from fastapi import FastAPI
-from fastapi.dependencies.models import Dependant
 from fastapi.openapi.utils import get_openapi
 from fastapi.routing import APIRoute, RouteContext, iter_route_contexts
 
-from app.web.auth import Allow
+from app.web.entrance import Entrance, dependants, entrance
 from app.web.guests import AllowGuest, session_token
 from app.web.operators import Operate
 from app.web.preconditions import conditional, conditional_or_any
@@ -99,10 +98,10 @@ def describe(app: FastAPI) -> Contract:
 
 def _complete(operation: Contract, route: RouteContext) -> None:
     """Add to an operation what follows from the dependencies of its route."""
-    calls = [dependant.call for dependant in _tree(route.dependant)]
+    calls = [dependant.call for dependant in dependants(route.dependant)]
     codes = list(_ALWAYS)
     parameters = operation.setdefault("parameters", [])
-    asking = next((asked for asked in calls if isinstance(asked, Allow | AllowGuest | Operate)), None)
+    asking = entrance(route.dependant)
     permission = asking.permission if asking else None
     if asking is not None:
         operation["security"] = _security(asking, calls)
@@ -128,7 +127,7 @@ def _complete(operation: Contract, route: RouteContext) -> None:
     }
 
 
-def _security(asking: Allow | AllowGuest | Operate, calls: Sequence[object]) -> list[dict[str, list[str]]]:
+def _security(asking: Entrance, calls: Sequence[object]) -> list[dict[str, list[str]]]:
     """Return the ways into an operation: by a user's token, and by what opens an anonymous session."""
     of_user: dict[str, list[str]] = {SECURITY_SCHEME: [asking.permission]}
     if session_token in calls:
@@ -150,12 +149,6 @@ def _problem_schemas() -> Contract:
     schema = Problem.model_json_schema(ref_template="#/components/schemas/{model}")
     parts: Contract = schema.pop("$defs")
     return parts | {"Problem": schema}
-
-
-def _tree(dependant: Dependant) -> Iterator[Dependant]:
-    yield dependant
-    for inner in dependant.dependencies:
-        yield from _tree(inner)
 
 
 def _require_unique(operation_ids: Iterable[str]) -> None:

@@ -15,12 +15,15 @@ from app.core.errors import AppError, FieldError
 from app.core.idempotency import Replayed
 from app.core.scope import Scope
 from app.web.current import current
+from app.web.entrance import refused_entrance
 from app.web.idempotency import respond
 from app.web.problems import problem_response
 from app.web.strict import content_type_error
 from app.web.validation import field_errors
 
 _AUDITED_STATUSES = frozenset({403, 404, 410})
+# What is said of the request itself. Only who is let in is told it.
+_OF_THE_REQUEST = frozenset({415, 422})
 _NO_MORE = frozenset({"erased", "erasing"})
 _CODES = {
     400: "invalid",
@@ -60,7 +63,7 @@ def install(app: FastAPI) -> None:
 async def _app_error(request: Request, error: Exception) -> Response:
     if not isinstance(error, AppError):
         raise TypeError("installed for AppError")
-    return _told(request, error)
+    return await _told(request, error)
 
 
 async def _replayed(_request: Request, replayed: Exception) -> Response:
@@ -73,24 +76,26 @@ async def _validation_error(request: Request, error: Exception) -> Response:
     if not isinstance(error, RequestValidationError):
         raise TypeError("installed for RequestValidationError")
     told = content_type_error(request) or AppError("invalid", errors=field_errors(error.errors()))
-    return _told(request, told)
+    return await _told(request, told)
 
 
 async def _http_error(request: Request, error: Exception) -> Response:
     """Answer what the framework raises. Its words are dropped: they may hold the caller's."""
     if isinstance(error, BodyRefused):
-        return _told(request, error.error)
+        return await _told(request, error.error)
     if not isinstance(error, HTTPException):
         raise TypeError("installed for HTTPException")
     if error.status_code == 400:  # noqa: PLR2004 - FastAPI's answer to a body that it can't read
         told = content_type_error(request) or AppError("invalid", errors=(_NOT_JSON,))
-        return _told(request, told)
+        return await _told(request, told)
     allow = {name: value for name, value in (error.headers or {}).items() if name == "Allow"}
-    return _told(request, AppError(_CODES.get(error.status_code, "internal"), headers=allow))
+    return await _told(request, AppError(_CODES.get(error.status_code, "internal"), headers=allow))
 
 
-def _told(request: Request, error: AppError) -> Response:
+async def _told(request: Request, error: AppError) -> Response:
     here = current()
+    if error.problem.status in _OF_THE_REQUEST and "scope" not in here.state:
+        error = await refused_entrance(request) or error
     here.code = error.code
     scope: Scope | None = here.state.get("scope")
     if scope is not None:

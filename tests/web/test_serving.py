@@ -173,6 +173,36 @@ async def test_a_head_without_end_is_cut_off(serving: Serving) -> None:
     assert answer.startswith(b"HTTP/1.1 431 ")
 
 
+CHUNKED = ("Content-Type: application/json", "Transfer-Encoding: chunked")
+TEXT = b'10\r\n{"text": "what"}\r\n'
+
+
+@pytest.mark.parametrize(
+    ("endless", "piece"),
+    [
+        (b"0\r\nX: ", b"x" * 0x1000),
+        (b"0\r\n", b"X-Many: 1\r\n" * 0x100),
+        (b"1;", b"x" * 0x1000),
+    ],
+    ids=["one trailer", "many trailers", "an extension"],
+)
+async def test_what_no_limit_to_the_body_counts_is_cut_off(serving: Serving, endless: bytes, piece: bytes) -> None:
+    head = serving.request("POST /v1/things HTTP/1.1", *CHUNKED)
+    try:
+        answer = await serving.raw(head + TEXT + endless, *[piece] * (10 * MAX_HEAD_BYTES // len(piece)))
+    except ConnectionError:
+        return  # closed while the rest was still on its way
+    assert answer.startswith(b"HTTP/1.1 431 ")
+
+
+async def test_a_trailer_is_no_header(serving: Serving) -> None:
+    head = serving.request("POST /v1/things HTTP/1.1", *CHUNKED)
+    answer = await serving.raw(head, TEXT, b"0\r\nIdempotency-Key: late\r\nX-Request-ID: late\r\n\r\n")
+    assert answer.startswith(b"HTTP/1.1 201 ")
+    assert b"late" not in answer
+    assert b"x-attempt" not in answer.lower()
+
+
 async def test_who_asks_for_a_websocket_is_not_told_in_the_log(serving: Serving) -> None:
     upgrade = (
         "Upgrade: websocket",

@@ -3,6 +3,7 @@
 import pytest
 
 from tests.web.application import MERGE_PATCH, Site
+from tests.web.issuer import claims, signed
 
 THING = "/v1/things/ses_" + "0" * 32
 IF = {"If-Match": "*"}
@@ -41,9 +42,47 @@ async def test_a_route_without_parameters_takes_none(site: Site, path: str) -> N
     assert (await site.client.get(path, params={"verbose": "1"})).status_code == 422
 
 
-async def test_who_is_not_known_learns_nothing_of_the_parameters(site: Site) -> None:
+WRONG = [
+    ("GET", "/v1/things?limit=many", b"", ""),
+    ("GET", "/v1/things?limt=5", b"", ""),
+    ("GET", "/v1/things?cursor=x", b"", ""),
+    ("POST", "/v1/things", b'{"text', "application/json"),
+    ("POST", "/v1/things", b'{"txt": "x"}', "application/json"),
+    ("POST", "/v1/things", b'{"text": "x"}', "text/plain"),
+    ("POST", "/v1/things?x=1", b"", ""),
+    ("PATCH", THING, b"[]", MERGE_PATCH),
+]
+
+
+@pytest.mark.parametrize(("method", "path", "content", "content_type"), WRONG)
+@pytest.mark.parametrize(
+    ("token", "refusal", "status"),
+    [
+        ({}, None, 401),
+        ({"Authorization": "Bearer x"}, None, 401),
+        ({"Authorization": f"Bearer {signed(claims(scope='audit'))}"}, None, 403),
+        ({"Authorization": f"Bearer {signed(claims(scope='sessions'))}"}, "erasing", 410),
+        ({"Authorization": f"Bearer {signed(claims(scope='sessions'))}"}, None, 422),
+    ],
+    ids=["no token", "a bad token", "no scope", "erasing", "let in"],
+)
+async def test_who_is_not_let_in_is_not_told_what_is_wrong(
+    site: Site,
+    method: str,
+    path: str,
+    content: bytes,
+    content_type: str,
+    token: dict[str, str],
+    refusal: str | None,
+    status: int,
+) -> None:
     del site.client.headers["Authorization"]
-    assert (await site.client.get("/v1/things?limit=many")).status_code == 401
+    site.register.refusal = refusal
+    headers = token | IF | ({"Content-Type": content_type} if content_type else {})
+    answer = await site.client.request(method, path, content=content, headers=headers)
+    expected = {415, 422} if status == 422 else {status}
+    assert answer.status_code in expected
+    assert ("errors" in answer.json()) == (answer.status_code == 422)
 
 
 @pytest.mark.parametrize(
