@@ -190,6 +190,8 @@ class Reserved:
     content_version: int
     window_size: int
     ttl_s: int
+    # The session's after this append: its ETag. Of several appends in one statement each has its own.
+    version: int
     at: datetime
 
 

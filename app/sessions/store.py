@@ -178,6 +178,7 @@ async def reserve(tx: Transaction, session_id: UUID, count: int, entry: AuditEnt
             sessions.c.content_version,
             sessions.c.window_size,
             sessions.c.ttl_s,
+            sessions.c.version,
             sessions.c.last_active_at.label("at"),
         )
     )
