@@ -248,6 +248,7 @@ def _shared_data(db: Database, cache: IndexCache) -> list[UserData]:
         JobsData(db),
         OwnedRows(db, "idempotency", (db_tables.idempotency,)),
         IndexData(db, cache),
+        OwnedRows(db, "changes", (db_tables.user_changes,)),
         OwnedRows(db, "users", (db_tables.users,), retained=tombstone),
         OwnedRows(db, "audit", (audit_tables.audit_log,), retained=proof),
         OwnedRows(db, "erasures", (erasure_tables.erasures,), retained=proof),

@@ -15,9 +15,10 @@ from app.core.audit import AuditEntry
 from app.core.errors import AppError
 from app.core.ids import uuid7
 from app.core.memory import Candidate, Question, Source
+from app.core.moments import Moment
 from app.core.scope import Scope
 from app.core.text.language import language
-from app.infra.db.snapshots import read_snapshot, show_snapshot
+from app.infra.db.snapshots import look
 from app.infra.db.transaction import Database
 
 # How much longer than the deadline a required kind is waited for.
@@ -44,15 +45,14 @@ class Contexts:
         """
         context_id, now = uuid7(), datetime.now(UTC)
         async with self._db.read(scope) as tx:
-            number = await tx.change_number() if ask.snapshot is None else read_snapshot(tx.box, ask.snapshot)
-            snapshot = show_snapshot(tx.box, number)
+            snapshot = await look(tx, Moment(ask.snapshot))
         question = Question(
             text=ask.query,
             session_id=ask.session_id,
             include=ask.include,
             now=now,
             # The number is always named: sources that were asked for `now` would see a change made in between.
-            snapshot=number,
+            snapshot=snapshot.number,
         )
         candidates, failures = await self._gather(scope, question, ask.require)
         missing = sorted({failure.kind for failure in failures})
@@ -60,7 +60,7 @@ class Contexts:
             raise AppError("store_unavailable", "a required kind of memory", headers={"Retry-After": "1"})
         packed = await asyncio.to_thread(pack, candidates, ask.budget_tokens, self._count, language(ask.query))
         packed = Packed(packed.prompt, packed.tokens, packed.blocks, [*packed.decisions, *failures])
-        await self._keep(scope, ask, context_id, now, number, packed, missing)
+        await self._keep(scope, ask, context_id, now, snapshot.number, packed, missing)
         return Assembled(context_id, snapshot, packed, missing)
 
     async def read_log(self, scope: Scope, context_id: UUID) -> LogEntry:

@@ -7,6 +7,7 @@ from typing import Protocol
 from uuid import UUID
 
 from app.core.memory import Candidate
+from app.core.moments import Snapshot
 from app.core.scope import Scope
 
 # The order of the blocks in a prompt; what binds the answer stands first.
@@ -22,6 +23,7 @@ class Reason(StrEnum):
     DUPLICATE = "duplicate"
     SUPERSEDED = "superseded"
     EXPIRED = "expired"
+    ERASED = "erased"
     WRONG_AGENT = "wrong_agent"
     NO_SCOPE = "no_scope"
     SOURCE_LATE = "source_late"
@@ -75,7 +77,7 @@ class Assembled:
     """The answer to one question: the prompt, what stands behind it, and what was missing."""
 
     id: UUID
-    snapshot: str
+    snapshot: Snapshot
     packed: Packed
     missing: Sequence[str]
 

@@ -6,8 +6,9 @@ from datetime import datetime
 from enum import StrEnum
 from uuid import UUID
 
-from app.core.errors import AppError, invalid
+from app.core.errors import AppError
 from app.core.evidence import Evidence
+from app.core.moments import Snapshot
 from app.core.scope import Actor
 from app.core.versions import Absent, Precondition, etag, expected
 
@@ -122,8 +123,16 @@ class InForce:
     """The preferences that are in force for an agent, and the snapshot that they were read at."""
 
     items: Sequence[Preference]
-    snapshot: str
+    snapshot: Snapshot
     more: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """One preference, and the snapshot that it was read at."""
+
+    preference: Preference
+    snapshot: Snapshot
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,21 +140,8 @@ class History:
     """Versions of one preference, newest first."""
 
     items: Sequence[Version]
-    snapshot: str
+    snapshot: Snapshot
     more: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Moment:
-    """When a read looks at: at a snapshot, as of a time, or (with neither) now."""
-
-    snapshot: str | None = None
-    as_of: datetime | None = None
-
-    def __post_init__(self) -> None:
-        """Refuse two answers to one question."""
-        if self.snapshot is not None and self.as_of is not None:
-            raise invalid("as_of", "can't stand beside `snapshot`")
 
 
 DELETION = Content(State.DELETED, None, Trust.EXPLICIT, Origin.DELETION)

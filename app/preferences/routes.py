@@ -2,33 +2,36 @@
 
 from collections.abc import Sequence
 from typing import Annotated
+from uuid import UUID
 
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
 
 from app.core.idempotency import Answer
-from app.core.ids import parse
+from app.core.moments import Moment
 from app.core.scope import Scope
 from app.core.versions import Precondition, etag
-from app.preferences.model import KEY_PATTERN, Moment, Preference, Written
+from app.preferences.model import KEY_PATTERN, Found, Preference, State, Written
 from app.preferences.schemas import (
     PreferenceAnswer,
     PreferenceBatchAnswer,
     PreferenceBatchRequest,
     PreferenceHistoryAnswer,
+    PreferenceReadAnswer,
     PreferenceRequest,
     PreferenceRollbackRequest,
     PreferencesAnswer,
     batch_answer,
+    found_answer,
     history_answer,
     in_force_answer,
     preference_answer,
     statement,
 )
 from app.preferences.service import Preferences
-from app.web import wire
 from app.web.auth import allow
 from app.web.idempotency import attempted, rendered, respond
-from app.web.paging import Paging, next_cursor, page_of
+from app.web.moments import moment_of
+from app.web.paging import Paging, Position, next_cursor, page_of
 from app.web.preconditions import conditional, not_modified
 from app.web.problems import problems
 from app.web.provide import provided
@@ -44,8 +47,7 @@ If = Annotated[Precondition, Depends(conditional)]
 Page = Annotated[Paging, Depends(page_of)]
 Key = Annotated[str, Path(pattern=KEY_PATTERN)]
 AgentId = Annotated[str | None, Query(description="Names the value for one agent, which must be the token's own.")]
-SnapshotId = Annotated[str | None, Query(description="What was in force at a snapshot that a read has given.")]
-AsOf = Annotated[wire.Moment | None, Query(description="What was in force at a time.")]
+When = Annotated[Moment, Depends(moment_of)]
 
 
 @router.get("", responses=problems("not_found"))
@@ -53,30 +55,37 @@ async def list_in_force(
     caller: Reader,
     preferences: Service,
     paging: Page,
+    moment: When,
     agent_id: AgentId = None,
-    as_of: AsOf = None,
-    snapshot: SnapshotId = None,
 ) -> PreferencesAnswer:
-    """List the preferences in force for the token's agent; its own value of a key goes before the general one."""
-    after = parse("prf", str(paging.after["id"])) if paging.after else None
-    found = await preferences.in_force(caller, agent_id, Moment(snapshot, as_of), after, paging.limit)
-    following = next_cursor({"id": preference_answer(found.items[-1]).id}) if found.more else None
-    return in_force_answer(found, following)
+    """List the preferences in force for the token's agent; its own value of a key goes before the general one.
+
+    What was erased since a past moment shows as `erased`. All pages are of the snapshot that the first one tells.
+    """
+    after = (UUID(hex=str(paging.after["id"])), int(paging.after["number"])) if paging.after else None
+    found = await preferences.in_force(caller, agent_id, moment, after, paging.limit)
+    position: Position | None = None
+    if found.more:
+        position = {"id": found.items[-1].id.hex, "number": found.snapshot.number}
+    return in_force_answer(found, next_cursor(position))
 
 
-@router.get("/{key}", response_model=PreferenceAnswer, responses=problems("not_found"))
+@router.get("/{key}", response_model=PreferenceReadAnswer, responses=problems("not_found"))
 async def read(
     request: Request,
     key: Key,
     caller: Reader,
     preferences: Service,
+    moment: When,
     agent_id: AgentId = None,
 ) -> Response:
-    """Read the value of a key: the general one, or the one for the named agent."""
-    preference = await preferences.read(caller, key, agent_id)
-    if not_modified(request, preference.version.number):
-        return Response(status_code=304, headers={"ETag": etag(preference.version.number)})
-    return respond(_shown(preference))
+    """Read the value of a key: the general one, or the one for the named agent; now, or at a moment that is past."""
+    found = await preferences.read(caller, key, agent_id, moment)
+    version = found.preference.version
+    # The client may have read this version before it was erased: it must hear of that.
+    if version.content.state is State.KEPT and not_modified(request, version.number):
+        return Response(status_code=304, headers={"ETag": etag(version.number)})
+    return respond(_shown_found(found))
 
 
 @router.put(
@@ -166,6 +175,10 @@ async def roll_back(
 
 def _shown(preference: Preference) -> Answer:
     return rendered(preference_answer(preference), version=preference.version.number)
+
+
+def _shown_found(found: Found) -> Answer:
+    return rendered(found_answer(found), version=found.preference.version.number)
 
 
 def _shown_deleted(stub: Preference) -> Answer:

@@ -11,6 +11,7 @@ from app.preferences.model import (
     MAX_BATCH_ITEMS,
     MAX_REASON_CHARS,
     MAX_VERSION,
+    Found,
     History,
     InForce,
     Preference,
@@ -18,6 +19,7 @@ from app.preferences.model import (
     Version,
 )
 from app.web.evidence import CheckedEvidence, EvidenceAnswer, evidence_answer, evidence_of
+from app.web.moments import SnapshotAnswer, snapshot_fields
 from app.web.wire import Answer, Json, Moment, Request, wrong
 
 Key = Annotated[str, Field(pattern=KEY_PATTERN)]
@@ -92,12 +94,15 @@ class PreferenceVersionAnswer(ContentAnswer):
     written_through: str | None
 
 
-class PreferencesAnswer(Answer):
+class PreferenceReadAnswer(PreferenceAnswer, SnapshotAnswer):
+    """A preference, and the snapshot that it was read at."""
+
+
+class PreferencesAnswer(SnapshotAnswer):
     """Preferences in force, and the snapshot that answers the same again."""
 
     items: list[PreferenceAnswer]
     next_cursor: str | None
-    snapshot: str
 
 
 class PreferenceBatchAnswer(Answer):
@@ -106,12 +111,11 @@ class PreferenceBatchAnswer(Answer):
     items: list[PreferenceAnswer]
 
 
-class PreferenceHistoryAnswer(Answer):
+class PreferenceHistoryAnswer(SnapshotAnswer):
     """Versions of a preference, newest first."""
 
     items: list[PreferenceVersionAnswer]
     next_cursor: str | None
-    snapshot: str
 
 
 def statement(key: str, body: PreferenceRequest) -> Statement:
@@ -121,14 +125,12 @@ def statement(key: str, body: PreferenceRequest) -> Statement:
 
 def preference_answer(preference: Preference) -> PreferenceAnswer:
     """Show a preference."""
-    return PreferenceAnswer(
-        **_content(preference.version),
-        id=show("prf", preference.id),
-        key=preference.key,
-        agent_id=preference.agent,
-        created_at=preference.created_at,
-        updated_at=preference.version.written_at,
-    )
+    return PreferenceAnswer(**_preference(preference))
+
+
+def found_answer(found: Found) -> PreferenceReadAnswer:
+    """Show a preference that was read."""
+    return PreferenceReadAnswer(**_preference(found.preference), **snapshot_fields(found.snapshot))
 
 
 def batch_answer(written: Sequence[Preference]) -> PreferenceBatchAnswer:
@@ -139,7 +141,7 @@ def batch_answer(written: Sequence[Preference]) -> PreferenceBatchAnswer:
 def in_force_answer(found: InForce, next_cursor: str | None) -> PreferencesAnswer:
     """Show what is in force."""
     items = [preference_answer(preference) for preference in found.items]
-    return PreferencesAnswer(items=items, next_cursor=next_cursor, snapshot=found.snapshot)
+    return PreferencesAnswer(items=items, next_cursor=next_cursor, **snapshot_fields(found.snapshot))
 
 
 def history_answer(history: History, next_cursor: str | None) -> PreferenceHistoryAnswer:
@@ -153,7 +155,18 @@ def history_answer(history: History, next_cursor: str | None) -> PreferenceHisto
         )
         for version in history.items
     ]
-    return PreferenceHistoryAnswer(items=items, next_cursor=next_cursor, snapshot=history.snapshot)
+    return PreferenceHistoryAnswer(items=items, next_cursor=next_cursor, **snapshot_fields(history.snapshot))
+
+
+def _preference(preference: Preference) -> dict[str, Any]:  # Any: the fields of PreferenceAnswer, each of its own type
+    return {
+        **_content(preference.version),
+        "id": show("prf", preference.id),
+        "key": preference.key,
+        "agent_id": preference.agent,
+        "created_at": preference.created_at,
+        "updated_at": preference.version.written_at,
+    }
 
 
 def _content(version: Version) -> dict[str, Any]:  # Any: the fields of ContentAnswer, each of its own type

@@ -9,18 +9,19 @@ from app.core.errors import AppError, FieldError, invalid
 from app.core.evidence import EvidenceCheck
 from app.core.idempotency import Attempt
 from app.core.ids import uuid7
+from app.core.moments import NOW, Moment
 from app.core.scope import Scope
 from app.core.versions import Absent, Exactly, Precondition
-from app.infra.db.snapshots import read_snapshot, show_snapshot
+from app.infra.db.snapshots import look, settle
 from app.infra.db.transaction import Database, Transaction
 from app.preferences import store
 from app.preferences.model import (
     DELETION,
     MAX_PREFERENCES,
     Content,
+    Found,
     History,
     InForce,
-    Moment,
     Preference,
     Statement,
     Written,
@@ -53,33 +54,43 @@ class Preferences:
         scope: Scope,
         agent: str | None,
         moment: Moment,
-        after: UUID | None,
+        after: tuple[UUID, int] | None,
         limit: int,
     ) -> InForce:
         """Return what is in force for the caller's agent: its own value of a key goes before the general one.
 
-        Raises `not_found` for another agent, `invalid` for a snapshot that the user was never given.
+        `after` is the last item of the page before, and the number of the snapshot which that was read at: so all pages
+        are of one. Raises `not_found` for another agent, `invalid` for a snapshot that the user was never given.
         """
         _require_own(scope, agent)
+        await settle(self._db, scope, moment)
         async with self._db.read(scope) as tx:
-            number = await _number(tx, moment)
-            if number is None:
-                number = await tx.change_number()
-                items = await store.in_force(tx, scope.agent, after, limit + 1)
+            last, number = after or (None, None)
+            snapshot = await look(tx, moment, number)
+            if snapshot.changes_since:
+                items = await store.in_force_at(tx, snapshot.number, scope.agent, last, limit + 1)
             else:
-                items = await store.in_force_at(tx, number, scope.agent, after, limit + 1)
+                items = await store.in_force(tx, scope.agent, last, limit + 1)
             tx.saw(AuditEntry("list", "preference"))
-            return InForce(items[:limit], show_snapshot(tx.box, number), more=len(items) > limit)
+            return InForce(items[:limit], snapshot, more=len(items) > limit)
 
-    async def read(self, scope: Scope, key: str, agent: str | None) -> Preference:
-        """Return the current value of a key: the general one, or the one for the named agent. Raises `not_found`."""
+    async def read(self, scope: Scope, key: str, agent: str | None, moment: Moment) -> Found:
+        """Return the value of a key: the general one, or the one for the named agent. Raises `not_found`.
+
+        At a moment that is past it may be one that was erased since.
+        """
         _require_own(scope, agent)
+        await settle(self._db, scope, moment)
         async with self._db.read(scope) as tx:
-            preference = await store.find(tx, key, agent)
+            snapshot = await look(tx, moment)
+            if snapshot.changes_since:
+                preference = await store.find_at(tx, snapshot.number, key, agent)
+            else:
+                preference = await store.find(tx, key, agent)
             if preference is None or preference.is_deleted:
-                raise not_there(preference)
+                raise not_there(None if snapshot.changes_since else preference)
             tx.saw(AuditEntry("read", "preference", preference.id))
-            return preference
+            return Found(preference, snapshot)
 
     async def history(self, scope: Scope, key: str, agent: str | None, before: int | None, limit: int) -> History:
         """Return the versions of a key, newest first, older than version `before` where given. Raises `not_found`."""
@@ -90,7 +101,7 @@ class Preferences:
                 raise AppError("not_found")
             versions = await store.page_versions(tx, preference.id, before, limit + 1)
             tx.saw(AuditEntry("read_history", "preference", preference.id))
-            snapshot = show_snapshot(tx.box, await tx.change_number())
+            snapshot = await look(tx, NOW)
             return History(versions[:limit], snapshot, more=len(versions) > limit)
 
     async def write(
@@ -229,15 +240,6 @@ async def _apply(
 async def _require_room(tx: Transaction, created: int) -> None:
     if created and await store.count(tx) + created > MAX_PREFERENCES:
         raise AppError("quota_exceeded", f"at most {MAX_PREFERENCES} preferences")
-
-
-async def _number(tx: Transaction, moment: Moment) -> int | None:
-    """Return the number of the change that a read looks at, None for now."""
-    if moment.snapshot is not None:
-        return read_snapshot(tx.box, moment.snapshot)
-    if moment.as_of is not None:
-        return await store.number_as_of(tx, moment.as_of)
-    return None
 
 
 def _changes(

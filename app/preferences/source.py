@@ -3,6 +3,7 @@
 import json
 from collections.abc import Sequence
 
+from app.core.assembly import Reason
 from app.core.ids import show
 from app.core.memory import Candidate, Question, Tier
 from app.core.scope import Scope
@@ -26,7 +27,7 @@ class PreferenceSource:
         self._db = db
 
     async def gather(self, scope: Scope, question: Question) -> Sequence[Candidate]:
-        """Return all of them, by key. One whose value was erased since the snapshot isn't among them."""
+        """Return all of them, by key. One that was erased since the snapshot has no words left, and says so."""
         if not self.kinds & question.include:
             return []
         async with self._db.read(scope) as tx:
@@ -34,21 +35,22 @@ class PreferenceSource:
                 found = await store.in_force(tx, scope.agent, None, MAX_PREFERENCES)
             else:
                 found = await store.in_force_at(tx, question.snapshot, scope.agent, None, MAX_PREFERENCES)
-        kept = [preference for preference in found if preference.version.content.state is State.KEPT]
-        kept.sort(key=lambda preference: preference.key)
-        return [_candidate(preference, order) for order, preference in enumerate(kept)]
+        by_key = sorted(found, key=lambda preference: preference.key)
+        return [_candidate(preference, order) for order, preference in enumerate(by_key)]
 
 
 def _candidate(preference: Preference, order: int) -> Candidate:
     version = preference.version
+    is_erased = version.content.state is State.ERASED
     value = json.dumps(version.content.value, ensure_ascii=False)
     return Candidate(
         kind=KIND,
         id=show("prf", preference.id),
         version=version.number,
-        text=f"{preference.key}: {value}",
+        text="" if is_erased else f"{preference.key}: {value}",
         tier=Tier.CONSTRAINTS,
         origin=_SAID[version.content.trust],
         created_at=version.written_at,
         order=order,
+        ignored=Reason.ERASED if is_erased else None,
     )

@@ -1,11 +1,10 @@
 """Preferences in Postgres. Each function is one statement; what a caller wrote is sealed on its way in."""
 
 from collections.abc import Sequence
-from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Row, Select, Update, func, insert, literal, select, true, update
+from sqlalchemy import Row, Select, Update, and_, func, insert, literal, select, true, update
 from sqlalchemy.dialects.postgresql import Insert, distinct_on
 from sqlalchemy.dialects.postgresql import insert as upsert
 
@@ -13,6 +12,7 @@ from app.core.audit import AuditEntry
 from app.core.evidence import Evidence, EvidenceKind
 from app.core.scope import Actor
 from app.infra.crypto.box import Box, Place, row_key
+from app.infra.db.snapshots import made_at
 from app.infra.db.transaction import Transaction
 from app.preferences.model import Content, Origin, Preference, State, Trust, Version
 from app.preferences.tables import VERSION_COLUMNS, preference_versions, preferences
@@ -25,6 +25,9 @@ _HEAD = (
 )
 _CURRENT = tuple(preferences.c[name] for name in VERSION_COLUMNS)
 _VERSION = tuple(preference_versions.c[name] for name in VERSION_COLUMNS)
+_IS_OF_IT = and_(
+    preference_versions.c.usr == preferences.c.usr, preference_versions.c.preference_id == preferences.c.id
+)
 
 
 def _key_tag(box: Box, key: str) -> bytes:
@@ -69,8 +72,7 @@ async def in_force_at(
     """Return the preferences that were in force after the user's change of that number; erased ones show as such."""
     then = (
         select(*_VERSION)
-        .where(preference_versions.c.usr == preferences.c.usr, preference_versions.c.preference_id == preferences.c.id)
-        .where(preference_versions.c.change_number <= number)
+        .where(_IS_OF_IT, preference_versions.c.change_number <= number)
         .order_by(preference_versions.c.version.desc())
         .limit(1)
         .lateral("then")
@@ -86,14 +88,18 @@ async def in_force_at(
     return [_read(row, tx.box) for row in await tx.rows(_paged(chosen, after, limit))]
 
 
-async def number_as_of(tx: Transaction, moment: datetime) -> int:
-    """Return the number of the last change of preferences that was made up to a moment; 0 before the first."""
-    last = select(func.coalesce(func.max(preference_versions.c.change_number), 0)).where(
-        preference_versions.c.usr == tx.scope.usr,
-        preference_versions.c.written_at <= moment,
+async def find_at(tx: Transaction, number: int, key: str, agent: str | None) -> Preference | None:
+    """Return one preference as it was after the user's change of that number, None where there was none yet."""
+    asked = (
+        select(*_HEAD, *_VERSION)
+        .join_from(preferences, preference_versions, _IS_OF_IT)
+        .where(preferences.c.usr == tx.scope.usr, preferences.c.key_tag == _key_tag(tx.box, key))
+        .where(preferences.c.agent == (agent or ""), preference_versions.c.change_number <= number)
+        .order_by(preference_versions.c.version.desc())
+        .limit(1)
     )
-    number: int = await tx.scalar(last)
-    return number
+    row = await tx.row(asked)
+    return _read(row, tx.box) if row else None
 
 
 async def count(tx: Transaction) -> int:
@@ -135,8 +141,7 @@ async def create(
             key_tag=_key_tag(tx.box, key),
             key_sealed=tx.box.seal(key.encode(), Place("preferences", "key_sealed", preference_id)),
             agent=agent or "",
-            # Of the statement and not of the transaction, which began before it waited for its turn.
-            created_at=func.statement_timestamp(),
+            created_at=made_at(tx.scope, change_number),
             **_written(tx, preference_id, 1, content, change_number),
         )
         .on_conflict_do_nothing(index_elements=["usr", "key_tag", "agent"])
@@ -216,7 +221,8 @@ def _written(
         ),
         "written_by": tx.scope.actor,
         "written_through": tx.scope.agent or "",
-        "written_at": func.statement_timestamp(),
+        # The change's, which is in the order of the changes: `as_of` this time is this version.
+        "written_at": made_at(tx.scope, change_number),
     }
 
 

@@ -10,6 +10,7 @@ from pydantic import Field, model_validator
 
 from app.core.assembly import KINDS, Ask, Assembled, Decision
 from app.core.ids import show
+from app.web.moments import SnapshotAnswer, snapshot_fields
 from app.web.wire import Answer, Request, wrong
 
 DEFAULT_BUDGET_TOKENS = 1_000
@@ -66,11 +67,10 @@ class DecisionAnswer(Answer):
     score: float | None = None
 
 
-class ContextAnswer(Answer):
+class ContextAnswer(SnapshotAnswer):
     """A prompt within its budget, and everything that explains it."""
 
     context_id: str
-    snapshot: str
     complete: bool
     missing: list[str]
     prompt: str
@@ -97,7 +97,7 @@ def context_answer(assembled: Assembled) -> ContextAnswer:
     packed = assembled.packed
     return ContextAnswer(
         context_id=show("ctx", assembled.id),
-        snapshot=assembled.snapshot,
+        **snapshot_fields(assembled.snapshot),
         complete=not assembled.missing,
         missing=list(assembled.missing),
         prompt=packed.prompt,

@@ -117,6 +117,18 @@ async def test_a_context_sees_user_memory_as_its_snapshot_does(client: MakeClien
     again = (await alice.post("/v1/context", json={"query": "how?", "snapshot": then["snapshot"]})).json()
     assert ["formal" in made["prompt"] for made in (then, now, again)] == [True, False, True]
     assert again["snapshot"] == then["snapshot"] != now["snapshot"]
+    assert [made["changes_since"] for made in (then, now, again)] == [0, 0, 1]
+
+
+async def test_a_context_says_what_was_erased_since_its_snapshot(client: MakeClient) -> None:
+    alice = await client("alice")
+    await alice.put("/v1/preferences/tone", json={"value": "formal"}, headers={"If-None-Match": "*"})
+    then = (await alice.post("/v1/context", json={"query": "how?"})).json()
+    await alice.delete("/v1/preferences/tone", headers={"If-Match": '"1"'})
+    again = (await alice.post("/v1/context", json={"query": "how?", "snapshot": then["snapshot"]})).json()
+    assert "formal" not in again["prompt"]
+    told = [(each["kind"], each["version"], each["loaded"], each["reason"]) for each in again["decisions"]]
+    assert told == [("preferences", 1, False, "erased")]
 
 
 async def test_a_budget_is_kept_by_the_count_that_is_shown(client: MakeClient) -> None:

@@ -4,6 +4,7 @@ import asyncpg
 from sqlalchemy import update
 
 from app.core.audit import AuditEntry
+from app.core.moments import NOW
 from app.core.scope import Scope
 from app.core.versions import Absent, Exactly
 from app.infra.db.tables import users
@@ -50,11 +51,15 @@ async def test_all_rows_of_an_erased_user_go_and_nobody_elses(wiring: Wiring, sc
     await fill(wiring, bob)
     async with wiring.db.gate(alice) as (tx, _):
         await tx.change(update(users).filter_by(usr=alice.usr).values(state="erasing"), AuditEntry("erase", "user"))
-    kinds = [kind for kind in wiring.user_data if kind.name in {"preferences", "profile"}]
-    assert {kind.name: await kind.count(alice) for kind in kinds} == {"preferences": 3, "profile": 3}
+    kinds = [kind for kind in wiring.user_data if kind.name in {"preferences", "profile", "changes"}]
+    assert {kind.name: await kind.count(alice) for kind in kinds} == {
+        "preferences": 3,
+        "profile": 3,
+        "changes": 4,
+    }
     for _ in range(2):
         for kind in kinds:
             await kind.erase(alice)
-    assert [await kind.count(alice) for kind in kinds] == [0, 0]
+    assert [await kind.count(alice) for kind in kinds] == [0, 0, 0]
     assert (await Profiles(wiring.db).read(bob)).version == 2
-    assert (await preferences_of(wiring).read(bob, PHRASE, None)).version.number == 2
+    assert (await preferences_of(wiring).read(bob, PHRASE, None, NOW)).preference.version.number == 2

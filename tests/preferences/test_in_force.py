@@ -84,7 +84,8 @@ async def test_a_snapshot_does_not_change(client: MakeClient) -> None:
     await state(alice, "language", "zh-CN", 1)
     await state(alice, "units", "metric")
     then = (await alice.get("/v1/preferences", params={"snapshot": pinned["snapshot"]})).json()
-    assert then == pinned
+    assert (pinned["changes_since"], then.pop("changes_since")) == (0, 2)
+    assert then == {name: value for name, value in pinned.items() if name != "changes_since"}
     assert await in_force(alice) == {"language": "zh-CN", "theme": "dark", "units": "metric"}
 
 
@@ -103,7 +104,8 @@ async def test_every_snapshot_taken_among_writers_reads_the_same_later(client: M
 
     await asyncio.gather(write("a"), write("b"), write("c"), read(), read())
     for page in taken:
-        assert (await alice.get("/v1/preferences", params={"snapshot": str(page["snapshot"])})).json() == page
+        then = (await alice.get("/v1/preferences", params={"snapshot": str(page["snapshot"])})).json()
+        assert then | {"changes_since": 0} == page
 
 
 async def test_what_was_in_force_at_a_time(client: MakeClient) -> None:
@@ -120,6 +122,52 @@ async def test_what_was_in_force_at_a_time(client: MakeClient) -> None:
     assert await in_force(alice, as_of="2001-01-01T00:00:00+08:00") == {}
     page = (await alice.get("/v1/preferences", params={"as_of": moments[1]})).json()
     assert await in_force(alice, snapshot=page["snapshot"]) == {"language": "zh-CN"}
+
+
+async def test_one_key_is_read_as_of_a_time_and_at_a_snapshot(client: MakeClient) -> None:
+    alice = await client()
+    path = "/v1/preferences/language"
+    empty = (await alice.get("/v1/preferences")).json()["snapshot"]
+    await state(alice, "language", "en")
+    first = (await alice.get(path)).json()
+    await state(alice, "language", "zh-CN", 1)
+    moments = ({"snapshot": first["snapshot"]}, {"as_of": first["updated_at"]})
+    for moment in moments:
+        then = (await alice.get(path, params=moment)).json()
+        assert then == first | {"changes_since": 1}
+    assert (await alice.get(path, params={"snapshot": empty})).status_code == 404
+    await alice.delete(path, headers={"If-Match": '"2"'})
+    for moment in moments:
+        # The client has read this version: that it is erased since is news all the same.
+        then = (await alice.get(path, params=moment, headers={"If-None-Match": '"1"'})).json()
+        assert [then[name] for name in ("version", "state", "value", "changes_since")] == [1, "erased", None, 2]
+    assert (await alice.get(path, params={"snapshot": empty})).json().get("current_version") is None
+
+
+async def test_an_agents_own_value_goes_before_the_general_one_in_a_snapshot_too(client: MakeClient) -> None:
+    writer, nobody = await client(agent="writer"), await client()
+    await state(nobody, "language", "en")
+    await state(writer, "language", "zh-CN", agent="writer")
+    pinned = {"snapshot": (await writer.get("/v1/preferences")).json()["snapshot"]}
+    await state(nobody, "language", "fr", 1)
+    await writer.delete("/v1/preferences/language", params={"agent_id": "writer"}, headers={"If-Match": '"1"'})
+    assert [await in_force(who) for who in (writer, nobody)] == [{"language": "fr"}, {"language": "fr"}]
+    then = (await writer.get("/v1/preferences", params=pinned)).json()["items"]
+    assert [(item["agent_id"], item["state"]) for item in then] == [("writer", "erased")]
+    assert await in_force(nobody, **pinned) == {"language": "en"}
+
+
+async def test_all_pages_are_of_the_snapshot_of_the_first(client: MakeClient) -> None:
+    alice = await client()
+    for key in ("a", "b", "c"):
+        await state(alice, key, "before")
+    first = (await alice.get("/v1/preferences", params={"limit": 1})).json()
+    for key in ("a", "b", "c"):
+        await state(alice, key, "after", 1)
+    rest = {"limit": 2, "cursor": first["next_cursor"]}
+    second = (await alice.get("/v1/preferences", params=rest)).json()
+    assert [item["value"] for item in first["items"] + second["items"]] == ["before"] * 3
+    assert (second["snapshot"], second["changes_since"]) == (first["snapshot"], 3)
 
 
 async def test_another_users_snapshot_and_a_made_up_one_are_refused(client: MakeClient) -> None:

@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime
 
+from app.core.assembly import Reason
 from app.core.ids import show
 from app.core.memory import Question, Tier
 from app.core.scope import Scope
@@ -19,7 +20,8 @@ def question(*kinds: str, snapshot: int | None = None) -> Question:
 
 async def lines(wiring: Wiring, scope: Scope, snapshot: int | None = None) -> list[str]:
     found = await PreferenceSource(wiring.db).gather(scope, question("preferences", snapshot=snapshot))
-    return [candidate.text for candidate in found]
+    assert all(candidate.text or candidate.ignored == Reason.ERASED for candidate in found)
+    return [candidate.text or "erased" for candidate in found]
 
 
 async def test_each_is_a_line_of_its_key_and_value(wiring: Wiring, scope: MakeScope) -> None:
@@ -50,7 +52,7 @@ async def test_an_agents_own_value_goes_before_the_general_one(wiring: Wiring, s
     assert await lines(wiring, reviewer) == ['language: "en"']
 
 
-async def test_a_snapshot_gives_what_was_in_force_without_what_is_erased(wiring: Wiring, scope: MakeScope) -> None:
+async def test_a_snapshot_gives_what_was_in_force_and_says_what_is_erased(wiring: Wiring, scope: MakeScope) -> None:
     alice, preferences = await scope("alice"), preferences_of(wiring)
     await preferences.write(alice, Statement("language", "en"), None, Absent(), None)
     await preferences.write(alice, Statement("diet", "vegan"), None, Absent(), None)
@@ -58,7 +60,7 @@ async def test_a_snapshot_gives_what_was_in_force_without_what_is_erased(wiring:
     assert await lines(wiring, alice, snapshot=1) == ['language: "en"']
     assert await lines(wiring, alice, snapshot=2) == ['diet: "vegan"', 'language: "en"']
     await preferences.delete(alice, "diet", None, Exactly(frozenset({1})), None)
-    assert await lines(wiring, alice, snapshot=2) == ['language: "en"']
+    assert await lines(wiring, alice, snapshot=2) == ["erased", 'language: "en"']
     assert await lines(wiring, alice) == ['language: "zh-CN"']
 
 

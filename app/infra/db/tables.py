@@ -6,6 +6,7 @@ from sqlalchemy import (
     CheckConstraint,
     Column,
     DateTime,
+    Index,
     LargeBinary,
     PrimaryKeyConstraint,
     Table,
@@ -27,6 +28,17 @@ users = owned(
     Column("erased_at", DateTime(timezone=True)),
     CheckConstraint("state in ('active', 'erasing', 'erased')", name="state"),
     owner_is_key=True,
+)
+
+# When each change of user memory was made. A trigger on `users` writes it while the user's row is locked: the times are
+# in the order of the numbers, and no two are equal.
+user_changes = owned(
+    "user_changes",
+    Column("number", BigInteger, nullable=False),
+    Column("at", DateTime(timezone=True), nullable=False),
+    PrimaryKeyConstraint("usr", "number"),
+    # A moment is mapped to the number of the last change before it.
+    Index(None, "usr", "at"),
 )
 
 # Which key store this data was written with: one row. With another one nothing here could be read, and every user would

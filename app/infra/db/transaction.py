@@ -109,9 +109,9 @@ class Transaction:
         return result
 
     async def next_change(self, entry: AuditEntry) -> int:
-        """Return the number of this change of user memory. Call it first: it serialises the user's changes, and
-        without one
-        order of locks two writers would deadlock.
+        """Return the number of this change of user memory, whose time the database notes in `user_changes`.
+
+        Call it first: it serialises the user's changes, and without one order of locks two writers would deadlock.
         """
         raised = (
             update(users)
