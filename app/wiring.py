@@ -57,6 +57,13 @@ from app.knowledge.uploads import SweepUpload, Uploads
 from app.knowledge.userdata import CollectionData, knowledge_rows
 from app.knowledge.vectors import CheckedIndex, ChromaVectors, ExactIndex
 from app.knowledge.watching import Watching
+from app.memories import routes as memory_routes
+from app.memories import tables as memory_tables
+from app.memories.expiring import ExpireMemory
+from app.memories.indexing import IndexMemories, MemoryIndex
+from app.memories.search import MemorySearch
+from app.memories.service import Memories
+from app.memories.source import MemorySource
 from app.preferences import routes as preference_routes
 from app.preferences import tables as preference_tables
 from app.preferences.service import Preferences
@@ -138,6 +145,7 @@ def routers() -> list[APIRouter]:
         session_routes.router,
         preference_routes.router,
         profile_routes.router,
+        memory_routes.router,
         knowledge_routes.router,
         context_routes.router,
         erasure_routes.router,
@@ -151,8 +159,9 @@ async def build(settings: Settings) -> AsyncIterator[Wiring]:
     async with AsyncExitStack() as stack:
         log = AuditWriter(settings.database_log_url.get_secret_value())
         base = await _base(settings, log, stack)
-        sessions, session_parts = _sessions(base)
-        features = [session_parts, _preferences(base), _profile(base), _knowledge(base)]
+        facts, memory_parts = _memories(base)
+        sessions, session_parts = _sessions(base, facts)
+        features = [session_parts, _preferences(base), _profile(base), memory_parts, _knowledge(base)]
         contexts, context_parts = _context(base, [source for feature in features for source in feature.sources])
         features += [context_parts, _guests(base, sessions, contexts)]
         data = [
@@ -255,13 +264,25 @@ def _shared_data(db: Database, cache: IndexCache) -> list[UserData]:
     ]
 
 
-def _sessions(base: Base) -> tuple[Sessions, Parts]:
+def _memories(base: Base) -> tuple[MemorySearch, Parts]:
+    segments = SegmentStore("memory", base.cache, base.model)
+    index, search = MemoryIndex(segments), MemorySearch(segments)
+    tables = (memory_tables.memory_versions, memory_tables.memories)
+    return search, Parts(
+        provided={Memories: Memories(base.db, index, _evidence())},
+        handlers=[IndexMemories(base.db, segments, base.embedding), ExpireMemory(base.db, index)],
+        sources=[MemorySource(base.db, search, base.embedding)],
+        data=[OwnedRows(base.db, "memories", tables)],
+    )
+
+
+def _sessions(base: Base, facts: MemorySearch) -> tuple[Sessions, Parts]:
     segments = SegmentStore("message", base.cache, base.model)
     window, summariser = Window(base.redis), ExtractiveSummariser()
     by_model = base.model_summariser
     views = Views(base.db, window, summariser, by_model=by_model is not None)
     defaults = Defaults(base.settings.window, base.settings.session_ttl_s)
-    recalls = Recalls(base.db, segments, base.embedding)
+    recalls = Recalls(base.db, segments, base.embedding, facts)
     sessions = Sessions(base.db, window, views, segments, defaults)
     return sessions, Parts(
         provided={Sessions: sessions, Recalls: recalls},

@@ -11,7 +11,7 @@ from app.core.moments import Snapshot
 from app.core.scope import Scope
 
 # The order of the blocks in a prompt; what binds the answer stands first.
-KINDS = ("preferences", "profile", "constraints", "summary", "messages", "recall", "knowledge")
+KINDS = ("preferences", "profile", "constraints", "summary", "messages", "memories", "recall", "knowledge")
 
 
 class Reason(StrEnum):

@@ -10,6 +10,7 @@ from uuid import UUID
 from app.core.assembly import Assembled
 from app.core.errors import AppError
 from app.core.idempotency import Answer
+from app.core.recall import Fact
 from app.infra.summarisers.port import Summary
 
 # However many messages its units have, a window has no more than this.
@@ -222,6 +223,8 @@ class Recall:
     after: datetime | None = None
     role: Role | None = None
     with_neighbours: bool = False
+    # Facts belong to no session and have no role: they are looked for where neither is asked for.
+    with_facts: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,10 +239,14 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What was found, best first. `pending` messages are found by their words alone so far."""
+    """What was found, best first. `pending` messages and facts are found by their words alone so far.
+
+    `merged` are the messages with the facts among them, where these were asked for.
+    """
 
     hits: Sequence[Hit]
     pending: int
+    merged: Sequence[Hit | Fact] = ()
 
 
 def units(messages: Sequence[Message]) -> list[Sequence[Message]]:

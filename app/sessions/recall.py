@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from app.core.audit import AuditEntry
 from app.core.errors import AppError
+from app.core.recall import Fact, Facts, FoundFacts, Said, Sought, merged
 from app.core.scope import Scope
 from app.core.text.periods import periods
 from app.core.text.terms import speakers, terms
@@ -29,6 +30,7 @@ from app.sessions.model import Found, Hit, Message, Recall
 
 # So many more are looked for than are wanted: the index counts milliseconds, and one beside the border leaves no gap.
 SPARE: Final = 5
+NO_FACTS: Final = FoundFacts([])
 
 log = structlog.get_logger("cairn.recall")
 
@@ -58,8 +60,15 @@ class _Asked:
 class Recalls:
     """Searches the record."""
 
-    def __init__(self, db: Database, segments: SegmentStore, embedding: EmbeddingService) -> None:
-        """Take the record, the index of messages and what embeds questions."""
+    def __init__(
+        self,
+        db: Database,
+        segments: SegmentStore,
+        embedding: EmbeddingService,
+        facts: Facts[Transaction],
+    ) -> None:
+        """Take the record, the index of messages, what embeds questions, and what knows the user's facts."""
+        self._facts = facts
         self._db = db
         self._segments = segments
         self._embedding = embedding
@@ -92,6 +101,7 @@ class Recalls:
             found = {message.id: message for message in await store.find_messages(tx, [one.item for one in scored])}
             kept = [one for one in scored if one.item in found and _within(recall, found[one.item])][: recall.limit]
             beside = await self._beside(tx, kept) if recall.with_neighbours else {}
+            facts = await self._facts.recall(tx, _sought(recall, vector)) if recall.with_facts else NO_FACTS
         hits = [
             Hit(
                 found[one.item],
@@ -101,7 +111,11 @@ class Recalls:
             )
             for one in kept
         ]
-        return Found(hits, loaded.pending)
+        said = [Said(hit.message.text, one.score, one.dense) for hit, one in zip(hits, kept, strict=True)]
+        both: Sequence[Hit | Fact] = hits
+        if facts.items:
+            both = merged(recall.query, list(zip(hits, said, strict=True)), facts.items)
+        return Found(hits, loaded.pending + facts.pending, both[: recall.limit])
 
     async def _vector(self, query: str) -> NDArray[np.float32] | None:
         try:
@@ -114,6 +128,10 @@ class Recalls:
         places = {(one.group, one.ordinal + step) for one in scored for step in (-1, 1)}
         messages = await store.find_neighbours(tx, sorted(places)) if places else []
         return {(message.session_id, message.seq): message for message in messages}
+
+
+def _sought(recall: Recall, vector: NDArray[np.float32] | None) -> Sought:
+    return Sought(recall.query, vector, recall.limit, recall.after, recall.before)
 
 
 def _filters(recall: Recall) -> Filters:

@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from app.core.ids import parse, show
+from app.core.recall import Fact
 from app.sessions.model import Found, Hit, Recall, Role
 from app.sessions.schemas import MessageAnswer, message_answer
 from app.web.wire import Answer, Moment, Request
@@ -28,9 +29,10 @@ class RecallRequest(Request):
     neighbours: bool = False
 
 
-class HitAnswer(Answer):
+class MessageHitAnswer(Answer):
     """A message that was found. `before` and `after` are its neighbours, where they were asked for."""
 
+    kind: Literal["message"] = "message"
     message_id: str
     session_id: str
     role: str
@@ -42,6 +44,23 @@ class HitAnswer(Answer):
     after: MessageAnswer | None
 
 
+class MemoryHitAnswer(Answer):
+    """A fact that was found: what was added as a memory, and by whose word it is known."""
+
+    kind: Literal["memory"] = "memory"
+    memory_id: str
+    version: int
+    text: str
+    source: str = Field(examples=["explicit", "inferred", "imported"])
+    trust: str = Field(examples=["explicit", "operator", "imported", "inferred"])
+    created_at: Moment
+    expires_at: Moment | None
+    score: float
+
+
+HitAnswer = Annotated[MessageHitAnswer | MemoryHitAnswer, Field(discriminator="kind")]
+
+
 class IndexAnswer(Answer):
     """How much of what was said is still found by its words alone."""
 
@@ -49,14 +68,14 @@ class IndexAnswer(Answer):
 
 
 class RecallAnswer(Answer):
-    """What was found, best first."""
+    """What was found, best first. The scores fall along the list, and say nothing outside it."""
 
     hits: list[HitAnswer]
     index: IndexAnswer
 
 
-def recall(body: RecallRequest) -> Recall:
-    """Return what a caller looks for."""
+def recall(body: RecallRequest, *, facts: bool) -> Recall:
+    """Return what a caller looks for; facts too where their token lets them and neither session nor role is named."""
     return Recall(
         query=body.query,
         limit=body.top_k,
@@ -65,17 +84,34 @@ def recall(body: RecallRequest) -> Recall:
         after=body.after,
         role=Role(body.role) if body.role else None,
         with_neighbours=body.neighbours,
+        with_facts=facts and body.session_id is None and body.role is None,
     )
 
 
 def recall_answer(found: Found) -> RecallAnswer:
     """Show what was found."""
-    return RecallAnswer(hits=[_hit(hit) for hit in found.hits], index=IndexAnswer(pending=found.pending))
+    return RecallAnswer(
+        hits=[_fact(hit) if isinstance(hit, Fact) else _hit(hit) for hit in found.merged],
+        index=IndexAnswer(pending=found.pending),
+    )
 
 
-def _hit(hit: Hit) -> HitAnswer:
+def _fact(fact: Fact) -> MemoryHitAnswer:
+    return MemoryHitAnswer(
+        memory_id=show("mem", fact.id),
+        version=fact.version,
+        text=fact.text,
+        source=fact.source,
+        trust=fact.trust,
+        created_at=fact.written_at,
+        expires_at=fact.expires_at,
+        score=fact.score,
+    )
+
+
+def _hit(hit: Hit) -> MessageHitAnswer:
     message = hit.message
-    return HitAnswer(
+    return MessageHitAnswer(
         message_id=show("msg", message.id),
         session_id=show("ses", message.session_id),
         role=message.role.value,

@@ -37,7 +37,7 @@ from app.sessions.schemas import (
     session_item,
 )
 from app.sessions.service import Sessions
-from app.web.auth import allow, require_also
+from app.web.auth import allow, may_also, require_also
 from app.web.context import asked
 from app.web.guests import guest_or, session_token
 from app.web.idempotency import attempted, rendered, respond
@@ -205,9 +205,13 @@ async def delete_message(
 
 
 @router.post("/recall", responses=problems("not_found"))
-async def recall(body: RecallRequest, caller: Reader, recalls: Recalling) -> RecallAnswer:
-    """Find what was said, in one session or in all, by its words and by its meaning."""
-    return recall_answer(await recalls.recall(caller, recall_of(body)))
+async def recall(request: Request, body: RecallRequest, caller: Reader, recalls: Recalling) -> RecallAnswer:
+    """Find what was said, in one session or in all, by its words and by its meaning.
+
+    Facts are found as well, among the messages: unless a session or a role is asked for, or the token lacks
+    `memories:read`.
+    """
+    return recall_answer(await recalls.recall(caller, recall_of(body, facts=may_also(request, "memories:read"))))
 
 
 def _shown(view: View) -> Answer:

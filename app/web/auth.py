@@ -102,6 +102,12 @@ def require_also(request: Request, permission: str) -> None:
     require(claims, permission)
 
 
+def may_also(request: Request, permission: str) -> bool:
+    """Say whether the token that a route has let in allows something beside it. A guest has none."""
+    claims: Claims | None = getattr(request.state, "claims", None)
+    return claims is not None and permits(claims.scopes, permission)
+
+
 def permits(held: frozenset[str], permission: str) -> bool:
     """Say whether the scopes that a token holds allow something."""
     kind, _, verb = permission.partition(":")

@@ -17,6 +17,7 @@ TIERS = {
     "summary": Tier.SESSION,
     "messages": Tier.SESSION,
     "profile": Tier.USER,
+    "memories": Tier.FOUND,
     "recall": Tier.FOUND,
     "knowledge": Tier.FOUND,
 }

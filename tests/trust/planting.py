@@ -43,12 +43,11 @@ def _writes(client: httpx.Client, number: int) -> list[tuple[str, str, Any, dict
         json={"value": {SHOWN: [secret("value")]}, "reason": secret("reason")},
         headers={"If-None-Match": "*"},
     )
-    assert {session.status_code, document.status_code, preference.status_code} == {201, 202}, (
-        session.text,
-        document.text,
-        preference.text,
-    )
+    memories = [client.post("/v1/memories", json=_memory(which)) for which in ("kept", "gone")]
+    made = [session, document, preference, *memories]
+    assert {answer.status_code for answer in made} == {201, 202}, [answer.text for answer in made]
     session_id, document_id = session.json()["id"], document.json()["id"]
+    kept, gone = (f"/v1/memories/{answer.json()['id']}" for answer in memories)
     merge = {"Content-Type": "application/merge-patch+json", "If-Match": '"0"'}
     first, again = {"If-Match": '"1"'}, {"If-Match": '"2"'}
     return [
@@ -59,6 +58,9 @@ def _writes(client: httpx.Client, number: int) -> list[tuple[str, str, Any, dict
         ("POST", f"/v1/preferences/{WORD}.{number}/rollback", {"to_version": 1}, again),
         ("PUT", "/v1/preferences", {"items": [_item("gone"), _item("kept")]}, {}),
         ("DELETE", f"/v1/preferences/{WORD}.gone", None, first),
+        ("POST", "/v1/memories", _memory("third"), {}),
+        ("PUT", kept, _memory("second"), first),
+        ("DELETE", gone, None, first),
         ("PUT", f"/v1/knowledge/documents/{document_id}", _document("second"), first),
         ("POST", "/v1/knowledge/uploads", *_upload()),
     ]
@@ -71,6 +73,10 @@ def _document(which: str) -> Json:
         "title": secret("document title"),
         "metadata": {SHOWN: [secret("document metadata")]},
     }
+
+
+def _memory(which: str) -> Json:
+    return {"text": secret(f"{which} fact"), "metadata": {SHOWN: [secret("fact's metadata")]}}
 
 
 def _item(name: str) -> Json:
@@ -122,6 +128,7 @@ def ask(client: httpx.Client) -> None:
     assert SHOWN in found.json()["hits"][0]["text"]
     recalled = client.post("/v1/recall", json=question)
     assert SHOWN in recalled.json()["hits"][0]["text"]
+    assert {hit["kind"] for hit in recalled.json()["hits"]} == {"message", "memory"}
     assert SHOWN in client.get("/v1/memory-log").json()["items"][0]["query"]
     assert SHOWN in client.get(f"/v1/sessions/{session_id}").json()["title"]
     assert SHOWN in client.get("/v1/profile").json()["name"]
@@ -137,6 +144,9 @@ def provoke(client: httpx.Client) -> None:
         client.get(f"/v1/{SHOWN}/{CHINESE}"),
         client.get(f"/v1/sessions/{SHOWN}"),
         client.get(f"/v1/preferences/{WORD}.never"),
+        client.get(f"/v1/memories/{SHOWN}"),
+        client.post("/v1/memories", json={"text": SHOWN, "source": WORD}),
+        client.post("/v1/memories", json={"text": SHOWN, "evidence": {"kind": "message", "id": WORD}}),
         client.get(f"/v1/preferences/{SHOWN} {CHINESE}"),
         client.post("/v1/sessions", json={SHOWN: CHINESE, "title": [SHOWN]}),
         client.post("/v1/sessions", content=f'{{"title": "{SHOWN} {CHINESE}'.encode(), headers=JSON),

@@ -23,13 +23,21 @@ Json = dict[str, Any]  # Any: JSON of the API
 SECRET = "the walrus sings"
 MIN_OPERATIONS = 15
 # The name of an id in a path, and the prefix of such an id. What isn't here fails: a new route can't be forgotten.
-IDS = {"session_id": "ses", "message_id": "msg", "document_id": "doc", "context_id": "ctx", "erasure_id": "ers"}
+IDS = {
+    "session_id": "ses",
+    "message_id": "msg",
+    "memory_id": "mem",
+    "document_id": "doc",
+    "context_id": "ctx",
+    "erasure_id": "ers",
+}
 # Names that every user has for themselves: under one of B's names A finds nothing, and may make something of A's own.
 NAMES = {"key": "walrus.key"}
 BODIES: Mapping[str, Json] = {
     "PATCH /v1/sessions/{session_id}": {"title": "taken over"},
     "POST /v1/sessions/{session_id}/messages": {"messages": [{"role": "user", "content": "taken over"}]},
     "PUT /v1/knowledge/documents/{document_id}": {"text": "taken over", "doc_type": "note"},
+    "PUT /v1/memories/{memory_id}": {"text": "taken over", "source": "explicit"},
     "PUT /v1/preferences/{key}": {"value": "taken over"},
     "POST /v1/preferences/{key}/rollback": {"to_version": 1},
 }
@@ -112,10 +120,12 @@ async def furnish(client: httpx.AsyncClient, word: str) -> Person:
         message = {"role": "user", "content": word}
         appended = await send("POST", f"/v1/sessions/{session['id']}/messages", {"messages": [message, message]})
         document = await send("POST", "/v1/knowledge/documents", {"text": word, "doc_type": word, "title": word})
+        memory = await send("POST", "/v1/memories", {"text": word, "metadata": {word: word}})
         context = await send("POST", "/v1/context", {"query": word, "session_id": session["id"]})
         return {
             "session_id": session["id"],
             "message_id": appended["messages"][0]["id"],
+            "memory_id": memory["id"],
             "document_id": document["id"],
             "context_id": context["context_id"],
             "erasure_id": ids.show("ers", ids.uuid7()),

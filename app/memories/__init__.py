@@ -1,0 +1,1 @@
+"""Memories: facts without a key, in versions that say who said them; and the one list of everything remembered."""

@@ -1,0 +1,77 @@
+"""What facts give to a prompt: those that answer the question best."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Final
+
+import numpy as np
+import structlog
+from numpy.typing import NDArray
+
+from app.core.assembly import Reason
+from app.core.errors import AppError
+from app.core.ids import show
+from app.core.memory import Candidate, Question, Tier
+from app.core.recall import Sought
+from app.core.scope import Scope
+from app.infra.db.transaction import Database
+from app.infra.embedders.port import EmbedderUnavailableError
+from app.infra.embedders.service import EmbeddingService
+from app.memories.model import Trust
+from app.memories.search import Hit, MemorySearch
+
+# Facts are asked for with what was said before, and stand in a block of their own.
+RECALL: Final = "recall"
+KIND: Final = "memories"
+
+# How the context says it is known.
+_SAID = {Trust.EXPLICIT: "stated", Trust.OPERATOR: "stated", Trust.IMPORTED: "imported", Trust.INFERRED: "inferred"}
+
+log = structlog.get_logger("cairn.recall")
+
+
+class MemorySource:
+    """Gives the facts that matter now. A Source of app.core.memory."""
+
+    kinds = frozenset({RECALL})
+
+    def __init__(self, db: Database, search: MemorySearch, embedding: EmbeddingService) -> None:
+        """Take the doors, what searches facts and what embeds questions."""
+        self._db = db
+        self._search = search
+        self._embedding = embedding
+
+    async def gather(self, scope: Scope, question: Question) -> Sequence[Candidate]:
+        """Return what matches best, as it was at the snapshot. What has expired since is marked so."""
+        if not self.kinds & question.include or not question.text.strip():
+            return []
+        sought = Sought(question.text, await self._vector(question.text), question.limit)
+        async with self._db.read(scope) as tx:
+            found = await self._search.search(tx, sought, question.snapshot)
+        kept = [hit for hit in found.hits if not hit.memory.is_deleted]
+        alive = [hit for hit in kept if not hit.memory.has_expired(question.now)][: question.limit]
+        expired = [hit for hit in kept if hit.memory.has_expired(question.now)][: question.limit]
+        return [_candidate(hit, order, question.now) for order, hit in enumerate([*alive, *expired])]
+
+    async def _vector(self, text: str) -> NDArray[np.float32] | None:
+        try:
+            return await self._embedding.embed_one(text)
+        except (EmbedderUnavailableError, AppError) as error:
+            log.warning("recalled_by_words_alone", error=type(error).__name__)
+            return None
+
+
+def _candidate(hit: Hit, order: int, now: datetime) -> Candidate:
+    version = hit.memory.version
+    return Candidate(
+        kind=KIND,
+        id=show("mem", hit.memory.id),
+        version=version.number,
+        text=version.content.text or "",
+        tier=Tier.FOUND,
+        origin=_SAID[version.content.trust],
+        created_at=version.written_at,
+        score=hit.score,
+        order=order,
+        ignored=Reason.EXPIRED if hit.memory.has_expired(now) else None,
+    )
