@@ -319,7 +319,7 @@ def _preferences(base: Base) -> Parts:
 
 def _profile(base: Base) -> Parts:
     return Parts(
-        provided={Profiles: Profiles(base.db)},
+        provided={Profiles: Profiles(base.db, _evidence())},
         sources=[ProfileSource(base.db)],
         data=[OwnedRows(base.db, "profile", (profile_tables.profile_versions, profile_tables.profiles))],
     )

@@ -1,39 +1,72 @@
-"""What a profile is, and how a merge patch changes it."""
+"""What a profile is: facts about the user, in versions that say who wrote them, when, why and from which evidence."""
 
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from enum import StrEnum
 from typing import Any
 
 from app.core.errors import invalid
+from app.core.evidence import Evidence
+from app.core.moments import Snapshot
 from app.core.scope import Actor
 
 MAX_FIELD_CHARS = 256
+MAX_REASON_CHARS = 1_000
 MAX_ATTRIBUTES_BYTES = 16_384
 MAX_ATTRIBUTES_DEPTH = 8
+# A version number is an integer of four bytes in the database.
+MAX_VERSION = 2**31 - 1
+
+FIELDS = ("name", "role", "department", "active", "last_login_at")
+ATTRIBUTES = "attributes"
 
 Attributes = Mapping[str, object]
+# Where a value stands: a field, or `attributes` and the names that lead to it.
+Path = tuple[str, ...]
+
+
+class Origin(StrEnum):
+    """What made a version."""
+
+    STATEMENT = "statement"
+    ROLLBACK = "rollback"
+    ERASURE = "erasure"
 
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What is known of the user. `attributes` is any JSON object."""
+    """What is known of the user; None what isn't. `attributes` is any JSON object.
+
+    `erased` are the places whose value was erased for good, and where nothing was put since.
+    """
 
     name: str | None = None
     role: str | None = None
     department: str | None = None
-    active: bool = True
+    active: bool | None = None
     last_login_at: datetime | None = None
     attributes: Attributes = field(default_factory=dict)
+    erased: frozenset[Path] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Why:
+    """Why a version is written: what made it, the caller's reason, and the evidence that they name."""
+
+    source: Origin
+    reason: str | None = None
+    evidence: Evidence | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """A profile at one of its versions: what it says, who wrote it, through which agent, when and in which change."""
+    """A profile at one of its versions: what it says, who wrote it, why, through which agent, when, in which change."""
 
     version: int
     facts: Facts
+    why: Why = Why(Origin.STATEMENT)
     change_number: int = 0
     written_by: Actor = Actor.USER
     written_through: str | None = None
@@ -41,11 +74,19 @@ class Profile:
 
 
 @dataclass(frozen=True, slots=True)
+class Seen:
+    """A profile, and the snapshot that it was read at."""
+
+    profile: Profile
+    snapshot: Snapshot
+
+
+@dataclass(frozen=True, slots=True)
 class History:
     """Versions of a profile, newest first, and the snapshot that they were read at."""
 
     items: Sequence[Profile]
-    snapshot: str
+    snapshot: Snapshot
     more: bool = False
 
 
@@ -58,15 +99,13 @@ def patched(facts: Facts, patch: Mapping[str, Any]) -> Facts:  # Any: each field
 
     Raises `invalid` where the attributes would grow beyond their bounds.
     """
-    defaults = Facts()
-    fields = ("name", "role", "department", "active", "last_login_at")
-    values = {name: patch[name] if name in patch else getattr(facts, name) for name in fields}
-    kept = {name: getattr(defaults, name) if value is None else value for name, value in values.items()}
+    values = {name: patch[name] if name in patch else getattr(facts, name) for name in FIELDS}
     attributes = facts.attributes
-    if "attributes" in patch:
-        removed = patch["attributes"] is None
-        attributes = {} if removed else _bounded(merged(attributes, patch["attributes"]))
-    return Facts(**kept, attributes=attributes)
+    if ATTRIBUTES in patch:
+        removed = patch[ATTRIBUTES] is None
+        attributes = {} if removed else _bounded(merged(attributes, patch[ATTRIBUTES]))
+    result = Facts(**values, attributes=attributes)
+    return Facts(**values, attributes=attributes, erased=frozenset(p for p in facts.erased if not stands(result, p)))
 
 
 def merged(target: object, patch: Attributes) -> dict[str, object]:
@@ -80,6 +119,40 @@ def merged(target: object, patch: Attributes) -> dict[str, object]:
         else:
             result[name] = value
     return result
+
+
+def stands(facts: Facts, path: Path) -> bool:
+    """Say whether there is a value at a place."""
+    if path[0] != ATTRIBUTES:
+        return getattr(facts, path[0]) is not None
+    if len(path) == 1:
+        return bool(facts.attributes)
+    inside: object = facts.attributes
+    for name in path[1:]:
+        if not isinstance(inside, Mapping) or name not in inside:
+            return False
+        inside = inside[name]
+    return True
+
+
+def without(facts: Facts, path: Path) -> Facts:
+    """Return the facts without the value at a place, which is marked as erased, and with it whatever it held."""
+    values = {name: None if path == (name,) else getattr(facts, name) for name in FIELDS}
+    attributes = facts.attributes
+    if path[0] == ATTRIBUTES and stands(facts, path):
+        attributes = _removed(attributes, path[1:])
+    kept = {place for place in facts.erased if place[: len(path)] != path}
+    return Facts(**values, attributes=attributes, erased=frozenset(kept | {path}))
+
+
+def _removed(attributes: Attributes, path: Path) -> Attributes:
+    if not path:
+        return {}
+    name, *rest = path
+    if not rest:
+        return {each: value for each, value in attributes.items() if each != name}
+    inside = attributes[name]
+    return {**attributes, name: _removed(inside, tuple(rest))} if isinstance(inside, Mapping) else attributes
 
 
 def _bounded(attributes: dict[str, object]) -> dict[str, object]:

@@ -3,6 +3,7 @@
 from sqlalchemy import (
     BigInteger,
     Boolean,
+    CheckConstraint,
     Column,
     DateTime,
     ForeignKeyConstraint,
@@ -10,13 +11,14 @@ from sqlalchemy import (
     LargeBinary,
     PrimaryKeyConstraint,
     Text,
+    Uuid,
 )
 from sqlalchemy.schema import SchemaItem
 
 from app.infra.db.base import owned
 
-# What a version consists of. Both tables have these columns: a row of versions is copied from the profile's row.
-VERSION_COLUMNS = (
+# What both tables hold of a version: a row of versions is copied from the profile's row.
+HEAD_COLUMNS = (
     "version",
     "change_number",
     "name_sealed",
@@ -29,9 +31,19 @@ VERSION_COLUMNS = (
     "written_through",
     "updated_at",
 )
+# What the row of versions holds beside them.
+BESIDE_COLUMNS = (
+    "active_sealed",
+    "last_login_at_sealed",
+    "erased_sealed",
+    "source",
+    "reason_sealed",
+    "evidence_kind",
+    "evidence_id",
+)
 
 
-def _version_columns() -> tuple[SchemaItem, ...]:
+def _head_columns() -> tuple[SchemaItem, ...]:
     return (
         Column("version", Integer, nullable=False),
         Column("change_number", BigInteger, nullable=False),
@@ -39,6 +51,7 @@ def _version_columns() -> tuple[SchemaItem, ...]:
         Column("role_sealed", LargeBinary),
         Column("department_sealed", LargeBinary),
         Column("attributes_sealed", LargeBinary, nullable=False),
+        # These two say something only in versions without a `source`, which were written before they were sealed.
         Column("active", Boolean, nullable=False),
         Column("last_login_at", DateTime(timezone=True)),
         Column("written_by", Text, nullable=False),
@@ -47,11 +60,20 @@ def _version_columns() -> tuple[SchemaItem, ...]:
     )
 
 
-profiles = owned("profiles", *_version_columns(), owner_is_key=True)
+profiles = owned("profiles", *_head_columns(), owner_is_key=True)
 
 profile_versions = owned(
     "profile_versions",
-    *_version_columns(),
+    *_head_columns(),
+    Column("active_sealed", LargeBinary),
+    Column("last_login_at_sealed", LargeBinary),
+    # The places whose value was erased from this version.
+    Column("erased_sealed", LargeBinary),
+    Column("source", Text),
+    Column("reason_sealed", LargeBinary),
+    Column("evidence_kind", Text),
+    Column("evidence_id", Uuid),
     PrimaryKeyConstraint("usr", "version"),
     ForeignKeyConstraint(["usr"], ["profiles.usr"]),
+    CheckConstraint("(evidence_kind is null) = (evidence_id is null)", name="evidence"),
 )

@@ -1,5 +1,7 @@
 """What preferences and profiles keep of a user is sealed, and goes to the last row, for that user alone."""
 
+from datetime import UTC, datetime
+
 import asyncpg
 from sqlalchemy import update
 
@@ -10,10 +12,10 @@ from app.core.versions import Absent, Exactly
 from app.infra.db.tables import users
 from app.infra.embedded.stack import Stack
 from app.preferences.model import Statement
-from app.profile.service import Profiles
 from app.wiring import Wiring
 from tests.conftest import MakeScope
 from tests.preferences.wired import preferences_of
+from tests.profile.wired import profiles_of
 
 PHRASE = "planted-phrase-of-the-test"
 TABLES = ("preferences", "preference_versions", "profiles", "profile_versions", "idempotency")
@@ -21,13 +23,15 @@ TABLES = ("preferences", "preference_versions", "profiles", "profile_versions", 
 
 async def fill(wiring: Wiring, scope: Scope) -> None:
     """Write two versions of a preference and of the profile."""
-    preferences, profiles = preferences_of(wiring), Profiles(wiring.db)
+    preferences, profiles = preferences_of(wiring), profiles_of(wiring)
     said = Statement(PHRASE, {PHRASE: PHRASE}, reason=PHRASE)
     await preferences.write(scope, said, None, Absent(), None)
     await preferences.write(scope, said, None, Exactly(frozenset({1})), None)
+    login = datetime(2031, 5, 7, tzinfo=UTC)
     changes = {"name": PHRASE, "role": PHRASE, "department": PHRASE, "attributes": {PHRASE: PHRASE}}
     for version in range(2):
-        await profiles.patch(scope, changes, Exactly(frozenset({version})), None)
+        await profiles.patch(scope, changes | {"last_login_at": login}, Exactly(frozenset({version})), None, PHRASE)
+    await profiles.erase_field(scope, ("attributes", PHRASE), Exactly(frozenset({2})), None)
 
 
 async def test_nothing_that_was_said_is_readable_in_a_row(wiring: Wiring, stack: Stack, scope: MakeScope) -> None:
@@ -37,10 +41,11 @@ async def test_nothing_that_was_said_is_readable_in_a_row(wiring: Wiring, stack:
     try:
         for table in TABLES:
             rows = await connection.fetch(f"SELECT t::text AS row FROM {table} t WHERE usr = $1", alice.usr)  # noqa: S608 - names from above
-            assert len(rows) == {"preference_versions": 2, "profile_versions": 2, "idempotency": 0}.get(table, 1)
+            assert len(rows) == {"preference_versions": 2, "profile_versions": 3, "idempotency": 0}.get(table, 1)
             for row in rows:
                 assert PHRASE not in row["row"]
                 assert PHRASE.encode().hex() not in row["row"]
+                assert "2031" not in row["row"]
     finally:
         await connection.close()
 
@@ -54,12 +59,12 @@ async def test_all_rows_of_an_erased_user_go_and_nobody_elses(wiring: Wiring, sc
     kinds = [kind for kind in wiring.user_data if kind.name in {"preferences", "profile", "changes"}]
     assert {kind.name: await kind.count(alice) for kind in kinds} == {
         "preferences": 3,
-        "profile": 3,
-        "changes": 4,
+        "profile": 4,
+        "changes": 5,
     }
     for _ in range(2):
         for kind in kinds:
             await kind.erase(alice)
     assert [await kind.count(alice) for kind in kinds] == [0, 0, 0]
-    assert (await Profiles(wiring.db).read(bob)).version == 2
+    assert (await profiles_of(wiring).read(bob)).profile.version == 3
     assert (await preferences_of(wiring).read(bob, PHRASE, None, NOW)).preference.version.number == 2

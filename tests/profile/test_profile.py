@@ -22,6 +22,7 @@ async def test_a_profile_is_empty_at_version_zero(client: MakeClient) -> None:
     assert (answer.status_code, answer.headers["etag"]) == (200, '"0"')
     shown = answer.json()
     assert shown.pop("id").startswith("usr_")
+    assert shown.pop("snapshot").startswith("snp_0_")
     assert shown == {
         "version": 0,
         "name": None,
@@ -30,7 +31,9 @@ async def test_a_profile_is_empty_at_version_zero(client: MakeClient) -> None:
         "active": True,
         "last_login_at": None,
         "attributes": {},
+        "erased": [],
         "updated_at": None,
+        "changes_since": 0,
     }
     assert (await alice.get("/v1/profile/history")).json()["items"] == []
     assert (await alice.get("/v1/profile", headers={"If-None-Match": '"0"'})).status_code == 304

@@ -52,6 +52,9 @@ def _writes(client: httpx.Client, number: int) -> list[tuple[str, str, Any, dict
     first, again = {"If-Match": '"1"'}, {"If-Match": '"2"'}
     return [
         ("PATCH", "/v1/profile", json.dumps(_profile()).encode(), merge),
+        ("POST", "/v1/profile/rollback", {"to_version": 1, "reason": secret("profile again")}, first),
+        ("DELETE", "/v1/profile/fields/department", None, again),
+        ("DELETE", f"/v1/profile/fields/attributes/{SHOWN}/gone", None, {"If-Match": '"3"'}),
         ("POST", f"/v1/sessions/{session_id}/messages", {"messages": _messages()}, {}),
         ("PATCH", f"/v1/sessions/{session_id}", {"title": secret("title again")}, {"If-Match": "*"}),
         ("PUT", f"/v1/preferences/{WORD}.{number}", {"value": secret("second value")}, first),
@@ -85,7 +88,8 @@ def _item(name: str) -> Json:
 
 def _profile() -> Json:
     said: Json = {name: secret(name) for name in ("name", "role", "department")}
-    return said | {"attributes": {SHOWN: {"deep": [secret("attribute")]}}}
+    attributes = {SHOWN: {"deep": [secret("attribute")], "gone": secret("erased attribute")}}
+    return said | {"attributes": attributes, "reason": secret("reason of the profile")}
 
 
 def _messages() -> list[Json]:
