@@ -12,6 +12,7 @@ from sqlalchemy import MetaData
 from app.access import routes as access_routes
 from app.access.service import Access
 from app.context import routes as context_routes
+from app.context import store as context_store
 from app.context import tables as context_tables
 from app.context.service import Contexts
 from app.core.evidence import EvidenceCheck
@@ -73,6 +74,7 @@ from app.profile import tables as profile_tables
 from app.profile.service import Profiles
 from app.profile.source import ProfileSource
 from app.sessions import routes as session_routes
+from app.sessions import store as session_store
 from app.sessions import tables as session_tables
 from app.sessions.claiming import Claims
 from app.sessions.evidence import MessageEvidence
@@ -81,6 +83,7 @@ from app.sessions.guest_store import GuestStore
 from app.sessions.guests import Guests
 from app.sessions.hosts import Hosts
 from app.sessions.indexing import IndexMessages
+from app.sessions.leftovers import ClaimData, RemoveLeftover
 from app.sessions.recall import Recalls
 from app.sessions.service import Defaults, Sessions
 from app.sessions.source import RecallSource, SessionSource
@@ -283,7 +286,7 @@ def _sessions(base: Base, facts: MemorySearch) -> tuple[Sessions, Parts]:
     views = Views(base.db, window, summariser, by_model=by_model is not None)
     defaults = Defaults(base.settings.window, base.settings.session_ttl_s)
     recalls = Recalls(base.db, segments, base.embedding, facts)
-    sessions = Sessions(base.db, window, views, segments, defaults)
+    sessions = Sessions(base.db, window, views, segments, defaults, context_store.forget_session)
     return sessions, Parts(
         provided={Sessions: sessions, Recalls: recalls},
         # Jobs that were owed while a model was set are done without it.
@@ -299,9 +302,14 @@ def _sessions(base: Base, facts: MemorySearch) -> tuple[Sessions, Parts]:
 def _guests(base: Base, sessions: Sessions, contexts: Contexts) -> Parts:
     defaults = Defaults(base.settings.window, base.settings.session_ttl_s)
     views = Views(base.db, Window(base.redis), ExtractiveSummariser())
-    guests = Guests(GuestStore(base.redis), views, defaults)
+    kept = GuestStore(base.redis)
+    guests = Guests(kept, views, defaults)
     hosts = Hosts(sessions, Exchanges(sessions, contexts), guests)
-    return Parts(provided={Hosts: hosts, Claims: Claims(guests, sessions)})
+    return Parts(
+        provided={Hosts: hosts, Claims: Claims(guests, sessions)},
+        handlers=[RemoveLeftover(kept)],
+        data=[ClaimData(base.db, kept)],
+    )
 
 
 def _evidence() -> EvidenceCheck[Transaction]:
@@ -348,7 +356,8 @@ def _knowledge(base: Base) -> Parts:
 
 
 def _context(base: Base, sources: Sequence[Source]) -> tuple[Contexts, Parts]:
-    contexts = Contexts(base.db, sources, base.embedding.count_tokens, base.settings.context_deadline_s)
+    deadline_s, hold_session = base.settings.context_deadline_s, session_store.hold_session
+    contexts = Contexts(base.db, sources, base.embedding.count_tokens, deadline_s, hold_session)
     data = [OwnedRows(base.db, "memory_log", (context_tables.memory_log,))]
     return contexts, Parts(provided={Contexts: contexts}, data=data)
 

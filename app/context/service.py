@@ -18,6 +18,7 @@ from app.core.memory import Candidate, Question, Source
 from app.core.moments import Moment
 from app.core.scope import Scope
 from app.core.text.language import language
+from app.infra.db.between import HoldSession
 from app.infra.db.snapshots import look
 from app.infra.db.transaction import Database
 
@@ -32,12 +33,22 @@ log = structlog.get_logger("cairn.context")
 class Contexts:
     """Assembles contexts and reads their log. It holds no state."""
 
-    def __init__(self, db: Database, sources: Sequence[Source], count: Count, deadline_s: float) -> None:
-        """Take every source of memory, and the tokenizer's count of a text."""
+    def __init__(
+        self,
+        db: Database,
+        sources: Sequence[Source],
+        count: Count,
+        deadline_s: float,
+        hold_session: HoldSession,
+    ) -> None:
+        """Take every source of memory, the tokenizer's count of a text, and what keeps a session while its context is
+        noted.
+        """
         self._db = db
         self._sources = sources
         self._count = count
         self._deadline_s = deadline_s
+        self._hold_session = hold_session
 
     async def assemble(self, scope: Scope, ask: Ask) -> Assembled:
         """Return what enters the prompt and why. Raises `not_found` for a session that isn't the caller's, and
@@ -132,6 +143,9 @@ class Contexts:
         missing: Sequence[str],
     ) -> None:
         async with self._db.write(scope) as tx:
+            # What was asked in a session goes with it: none is noted after it was deleted.
+            if ask.session_id is not None and not await self._hold_session(tx, ask.session_id):
+                raise AppError("not_found")
             entry = LogEntry(
                 id=context_id,
                 session_id=ask.session_id,

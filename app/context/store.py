@@ -1,10 +1,11 @@
 """The memory log in Postgres."""
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Row, insert, select
+from sqlalchemy import Row, delete, insert, select
 
 from app.context.model import LogEntry
 from app.context.tables import memory_log
@@ -51,6 +52,15 @@ async def insert_entry(tx: Transaction, entry: LogEntry, audit: AuditEntry) -> N
         ),
         audit,
     )
+
+
+async def forget_session(tx: Transaction, session_id: UUID, before: datetime | None, audit: AuditEntry) -> None:
+    """Remove the lines of contexts that were asked for in a session, those before a time where one is given.
+
+    Their questions are what was said there, more often than not.
+    """
+    gone = delete(memory_log).filter_by(usr=tx.scope.usr, session_id=session_id)
+    await tx.change(gone if before is None else gone.where(memory_log.c.created_at < before), audit)
 
 
 async def find_entry(tx: Transaction, context_id: UUID) -> LogEntry | None:

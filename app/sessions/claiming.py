@@ -2,7 +2,8 @@
 
 First Redis closes the session to everybody but the claimer, so that what is read then is all there will be. Then one
 transaction writes the session under its own id. Then Redis forgets it. Whoever died between two of these steps, the
-same user's next claim goes on: what is closed opens to them alone, and an id that is in Postgres isn't written again.
+same user's next claim goes on: what is closed opens to them alone, and a claim that is noted in Postgres writes nothing
+again, even where its session was deleted since.
 """
 
 from typing import Final
@@ -18,6 +19,7 @@ from app.sessions.model import View
 from app.sessions.service import Sessions
 
 DONE: Final = 200
+NOT_FOUND: Final = "not_found"
 
 log = structlog.get_logger("cairn.sessions")
 
@@ -39,6 +41,10 @@ class Claims:
             if record is not None and replayed.answer.status == DONE:
                 await self._forget(session_id)
             raise
+        except AppError as error:
+            if record is not None and error.code == NOT_FOUND:  # it was claimed, and is deleted since
+                await self._forget(session_id)
+            raise
         await self._forget(session_id)
         return view
 
@@ -46,5 +52,5 @@ class Claims:
         try:
             await self._guests.remove(session_id)
         except AppError as error:
-            # The claim is done. What is left is closed to all but the user, sealed, and expires.
+            # The claim is done. What is left is closed to all but the user, sealed, and goes by a job.
             log.warning("anonymous_copy_left", session_id=str(session_id), code=error.code)

@@ -19,6 +19,7 @@ from app.sessions.window import EPOCH, MICROSECOND, packed, unpacked
 
 MAX_MESSAGES: Final = 1_000
 MAX_BYTES: Final = 1024 * 1024
+MAX_TTL_S: Final = 7 * 24 * 3600
 # A claim that died halfway can be finished for so long, however soon the session would have expired.
 CLAIM_S: Final = 3600
 

@@ -17,7 +17,7 @@ from app.core.versions import Anything, Precondition, expected
 from app.infra.crypto.anonymous import anonymous_box
 from app.infra.crypto.box import Box, Place, SealError
 from app.infra.summarisers.port import Summary
-from app.sessions.guest_store import MAX_BYTES, MAX_MESSAGES, GuestStore, Kept, Outcome
+from app.sessions.guest_store import MAX_BYTES, MAX_MESSAGES, MAX_TTL_S, GuestStore, Kept, Outcome
 from app.sessions.model import (
     Appended,
     Draft,
@@ -36,7 +36,6 @@ from app.sessions.summary import stated
 from app.sessions.view import Views
 
 TOKEN_BYTES: Final = 32
-MAX_TTL_S: Final = 7 * 24 * 3600
 
 _TOKEN: Final = re.compile(r"[A-Za-z0-9_-]{43}")
 

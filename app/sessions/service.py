@@ -16,10 +16,12 @@ from app.core.jobs import Job
 from app.core.scope import Scope
 from app.core.versions import Precondition, expected
 from app.infra.crypto.box import Box
+from app.infra.db.between import ForgetTraces
 from app.infra.db.transaction import Database, Transaction
 from app.infra.segments.store import SegmentStore
-from app.sessions import store
+from app.sessions import claim_store, store
 from app.sessions.indexing import INDEX_JOB, Words, items, words_of
+from app.sessions.leftovers import CLAIMS_KEPT_S, leftover_job
 from app.sessions.model import (
     Appended,
     Changes,
@@ -64,13 +66,15 @@ class Sessions:
         views: Views,
         segments: SegmentStore,
         defaults: Defaults,
+        forget_traces: ForgetTraces,
     ) -> None:
-        """Take the record, its hot copy, how both are read, and the index of messages."""
+        """Take the record, its hot copy, how both are read, the index of messages, and what goes with a session."""
         self._db = db
         self._window = window
         self._views = views
         self._segments = segments
         self._defaults = defaults
+        self._forget_traces = forget_traces
         self._turns = Turns()
 
     async def open(self, scope: Scope, opening: Opening, attempt: Attempt | None = None) -> Opened:
@@ -145,6 +149,7 @@ class Sessions:
             entry = AuditEntry("delete", "session", session_id)
             await self._segments.remove(tx, await store.message_ids(tx, session_id), entry)
             await store.delete_session(tx, session_id, entry)
+            await self._forget_traces(tx, session_id, None, entry)
             await tx.forget_answers(session_id, entry)
             await tx.answer(None)
         await self._window.drop(scope, session_id)
@@ -190,18 +195,24 @@ class Sessions:
         attempt: Attempt | None = None,
     ) -> View:
         """Make an anonymous session the user's, with its id, its messages and theirs. One that is the user's already
-        stays as it is. Without a record it is `not_found`, unless the attempt had its effect.
+        stays as it is, and one that was and is deleted isn't brought back. Without a record it is `not_found`, unless
+        the attempt had its effect.
         """
         async with self._db.write(scope, attempt) as tx:
             if record is None:
                 raise AppError("not_found")
             entry = AuditEntry("claim", "session", session_id)
-            if await store.adopt_session(tx, record.session, entry) and record.messages:
+            await claim_store.drop_claims(tx, CLAIMS_KEPT_S, entry)
+            is_first = await claim_store.note_claim(tx, session_id, entry)
+            tx.enqueue(leftover_job(session_id))
+            if is_first and await store.adopt_session(tx, record.session, entry) and record.messages:
                 read = await _read(tx.box, record.messages)
                 sealed = [seal(tx.box, message) for message in record.messages]
                 await store.insert_messages(tx, session_id, sealed, entry)
                 await self._segments.add(tx, items(session_id, [words for _, words in read], sealed), entry)
                 tx.enqueue(Job(INDEX_JOB, once="index"))
+            if not await store.hold_session(tx, session_id):
+                raise AppError("not_found")
             view = await self._views.view_in(tx, await self._required(tx, session_id))
             await tx.answer(view, session_id)
         return view

@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Interval, Row, delete, func, insert, select, tuple_, update
+from sqlalchemy import ColumnElement, Interval, Row, delete, func, insert, literal, select, tuple_, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from app.core.audit import AuditEntry
@@ -90,6 +90,15 @@ async def adopt_session(tx: Transaction, session: Session, entry: AuditEntry) ->
     return (await tx.change(made, entry)).rowcount == 1
 
 
+async def hold_session(tx: Transaction, session_id: UUID) -> bool:
+    """Keep the session, and what it says, from being deleted before the transaction ends; False where there is none.
+
+    Appends don't wait for this; deletions do, and come after whatever this transaction writes about the session.
+    """
+    held = select(literal(1)).where(_is(tx, session_id)).with_for_update(read=True, key_share=True)
+    return await tx.scalar(held) is not None
+
+
 async def find_session(tx: Transaction, session_id: UUID) -> Session | None:
     """Return the session, None where the user has none of that id."""
     row = await tx.row(select(sessions).where(_is(tx, session_id)))
@@ -103,9 +112,10 @@ async def lock_session(tx: Transaction, session_id: UUID) -> Session | None:
 
 
 async def find_by_external_id(tx: Transaction, external_id: str) -> Session | None:
-    """Return the session of that external id."""
+    """Return the session of that external id, held as by `hold_session`: the answer that shows it may be kept."""
     tag = _external_tag(tx.box, external_id)
-    row = await tx.row(select(sessions).where(sessions.c.usr == tx.scope.usr, sessions.c.external_tag == tag))
+    found = select(sessions).where(sessions.c.usr == tx.scope.usr, sessions.c.external_tag == tag)
+    row = await tx.row(found.with_for_update(read=True, key_share=True))
     return None if row is None else _session(tx.box, row)
 
 

@@ -63,3 +63,12 @@ messages = owned(
     ForeignKeyConstraint(["usr", "session_id"], ["sessions.usr", "sessions.id"], ondelete="CASCADE"),
     CheckConstraint("role in ('user', 'assistant', 'system', 'tool')", name="role"),
 )
+
+# Anonymous sessions that the user has made theirs. A row outlives its session: what is left of that in Redis brings
+# nothing back, and an erasure finds it.
+session_claims = owned(
+    "session_claims",
+    Column("session_id", Uuid, nullable=False),
+    Column("claimed_at", DateTime(timezone=True), nullable=False),
+    PrimaryKeyConstraint("usr", "session_id"),
+)

@@ -5,12 +5,16 @@ from collections.abc import Awaitable, Callable, Sequence
 
 import httpx
 import pytest
+from sqlalchemy import select
 
 from app.context.service import Contexts
+from app.context.tables import memory_log
 from app.core.assembly import Ask, Reason
 from app.core.errors import AppError
+from app.core.ids import parse
 from app.core.memory import Candidate, Question, Tier
 from app.core.scope import Scope
+from app.sessions.store import hold_session
 from app.wiring import Wiring
 
 MakeScope = Callable[..., Awaitable[Scope]]
@@ -35,9 +39,10 @@ class Hanging(Answering):
 
     def __init__(self, kind: str, tier: Tier) -> None:
         super().__init__(kind, tier)
-        self.let = asyncio.Event()
+        self.asked, self.let = asyncio.Event(), asyncio.Event()
 
     async def gather(self, scope: Scope, question: Question) -> Sequence[Candidate]:
+        self.asked.set()
         await self.let.wait()
         return await super().gather(scope, question)
 
@@ -57,7 +62,45 @@ def ask(require: frozenset[str] = frozenset()) -> Ask:
 
 def contexts(wiring: Wiring, *sources: Answering, deadline_s: float = 0.05) -> Contexts:
     """Assemble from these sources alone."""
-    return Contexts(wiring.db, sources, len, deadline_s)
+    return Contexts(wiring.db, sources, len, deadline_s, hold_session)
+
+
+async def lines_of(client: httpx.AsyncClient, session_id: str) -> list[str]:
+    """Return what the memory log has of a session."""
+    answer = await client.get("/v1/memory-log", params={"session_id": session_id})
+    assert answer.status_code == 200, answer.text
+    return [item["context_id"] for item in answer.json()["items"]]
+
+
+async def test_what_was_asked_in_a_session_goes_with_it(client: MakeClient, wiring: Wiring, scope: MakeScope) -> None:
+    alice = await client()
+    gone, stays = [(await alice.post("/v1/sessions", json={})).json()["id"] for _ in range(2)]
+    for session_id in (gone, stays, None):
+        asked = {"query": "what do I like?", "include": ["messages"], "session_id": session_id}
+        assert (await alice.post("/v1/context", json=asked)).status_code == 200
+    assert len(await lines_of(alice, gone)) == 1
+    assert (await alice.delete(f"/v1/sessions/{gone}", headers={"If-Match": "*"})).status_code == 204
+    assert await lines_of(alice, gone) == []
+    assert len(await lines_of(alice, stays)) == 1
+    async with wiring.db.read(await scope("alice")) as tx:
+        assert len(await tx.rows(select(memory_log.c.id))) == 2
+
+
+async def test_nothing_is_noted_of_a_session_that_is_deleted_meanwhile(
+    client: MakeClient, wiring: Wiring, scope: MakeScope
+) -> None:
+    alice, caller = await client(), await scope("alice")
+    session_id = (await alice.post("/v1/sessions", json={})).json()["id"]
+    source = Hanging("recall", Tier.FOUND)
+    asked = Ask("what?", parse("ses", session_id), 1_000, frozenset({"recall"}), frozenset(), None)
+    assembling = asyncio.create_task(contexts(wiring, source, deadline_s=20).assemble(caller, asked))
+    await source.asked.wait()
+    assert (await alice.delete(f"/v1/sessions/{session_id}", headers={"If-Match": "*"})).status_code == 204
+    source.let.set()
+    with pytest.raises(AppError, match="not_found"):
+        await assembling
+    async with wiring.db.read(caller) as tx:
+        assert await tx.rows(select(memory_log.c.id)) == []
 
 
 async def test_a_source_that_hangs_or_breaks_costs_its_kind_alone(wiring: Wiring, scope: MakeScope) -> None:

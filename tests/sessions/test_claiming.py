@@ -1,8 +1,10 @@
 """Claiming an anonymous session: once, whole, in order, and whoever dies on the way loses and doubles nothing."""
 
 import asyncio
+import json
 import uuid
 
+import asyncpg
 import httpx
 import pytest
 
@@ -14,10 +16,12 @@ from app.infra.summarisers.extractive import ExtractiveSummariser
 from app.sessions.claiming import Claims
 from app.sessions.guest_store import GuestStore
 from app.sessions.guests import Guests
+from app.sessions.leftovers import LEFTOVER_JOB
 from app.sessions.model import Body, Draft, Role
 from app.sessions.service import Defaults, Sessions
 from app.sessions.view import Views
 from app.sessions.window import Window
+from app.settings import Settings
 from app.wiring import Wiring
 from tests.conftest import USER_SCOPES, MakeClient, MakeScope
 from tests.sessions.talk import Json, append, open_session, read_messages, read_session, recall, said, the
@@ -182,6 +186,53 @@ async def test_a_claim_that_died_after_its_commit_is_finished_by_the_same_user(
     assert await read_messages(alice, session) == record
     assert await names_in(redis, session) == []
     assert (await claim(alice, session)).status_code == 404
+
+
+async def left_behind(wiring: Wiring, redis: RedisStore, guest: httpx.AsyncClient, caller: Scope) -> Json:
+    """Claim a session as one does who dies, or finds Redis gone, right after the commit."""
+    session = await begun(guest)
+    ses = parse("ses", session["id"])
+    taken = await guests_of(wiring, redis).take(Guest(session["session_token"]), ses, caller.usr)
+    await the(wiring, Sessions).adopt(caller, ses, taken)
+    assert await names_in(redis, session)
+    return session
+
+
+async def test_what_a_claim_left_brings_no_deleted_session_back(
+    wiring: Wiring, redis: RedisStore, guest: httpx.AsyncClient, client: MakeClient, scope: MakeScope
+) -> None:
+    alice = await client()
+    session = await left_behind(wiring, redis, guest, await scope("alice"))
+    gone = await alice.delete(f"/v1/sessions/{session['id']}", headers={"If-Match": "*"})
+    assert gone.status_code == 204
+    assert (await claim(alice, session)).status_code == 404
+    assert (await alice.get(f"/v1/sessions/{session['id']}")).status_code == 404
+    assert (await recall(alice, "When does the ferry leave?"))["hits"] == []
+    assert await names_in(redis, session) == []
+
+
+async def test_what_a_claim_left_goes_by_a_job(
+    wiring: Wiring, redis: RedisStore, guest: httpx.AsyncClient, scope: MakeScope, settings: Settings
+) -> None:
+    caller = await scope()
+    session = await left_behind(wiring, redis, guest, caller)
+    queue = await asyncpg.connect(settings.queue_url.get_secret_value())
+    owed = "SELECT args FROM procrastinate_jobs WHERE task_name = $1 AND args ->> 'usr' = $2"
+    args = json.loads(await queue.fetchval(owed, LEFTOVER_JOB, str(caller.usr)))
+    await queue.close()
+    [handler] = [each for each in wiring.handlers if each.name == LEFTOVER_JOB]
+    for _ in range(2):
+        await handler.run(caller, args)
+        assert await names_in(redis, session) == []
+
+
+async def test_forgetting_a_user_reaches_what_a_claim_left(
+    wiring: Wiring, redis: RedisStore, guest: httpx.AsyncClient, client: MakeClient, scope: MakeScope
+) -> None:
+    alice = await client()
+    session = await left_behind(wiring, redis, guest, await scope("alice"))
+    assert (await alice.delete("/v1/users/me")).status_code == 200
+    assert await names_in(redis, session) == []
 
 
 async def test_a_closed_session_outlives_its_ttl_for_a_while(

@@ -4,8 +4,12 @@ import asyncio
 
 import pytest
 
-from app.core.ids import show, uuid7
-from tests.conftest import MakeClient
+from app.core.audit import AuditEntry
+from app.core.ids import parse, show, uuid7
+from app.infra.summarisers.port import Summary
+from app.sessions import store
+from app.wiring import Wiring
+from tests.conftest import MakeClient, MakeScope
 from tests.sessions.talk import append, open_session, read_messages, read_session, recall, said
 
 
@@ -32,6 +36,30 @@ async def test_an_external_id_names_one_session_however_many_ask_at_once(client:
     later = await alice.post("/v1/sessions", json={"external_id": "thread-7 线程", "title": "second"})
     assert (later.status_code, later.json()["title"]) == (200, "first")
     assert (await open_session(bob, **wishes))["id"] != later.json()["id"]
+
+
+async def test_an_answer_that_is_kept_shows_nothing_of_a_message_that_is_being_deleted(
+    client: MakeClient, wiring: Wiring, scope: MakeScope
+) -> None:
+    alice, caller = await client(), await scope("alice")
+    session = await open_session(alice, external_id="thread")
+    [message] = await append(alice, session, said("Never use tables."))
+    ses, entry = parse("ses", session["id"]), AuditEntry("delete", "message", parse("msg", message["id"]))
+
+    async def opened() -> str:
+        answer = await alice.post("/v1/sessions", json={"external_id": "thread"}, headers={"Idempotency-Key": "k"})
+        return answer.text
+
+    async with wiring.db.write(caller) as tx:
+        await store.lock_session(tx, ses)
+        await store.delete_message(tx, parse("msg", message["id"]), entry)
+        await store.shrink_session(tx, ses, Summary(), entry)
+        await tx.forget_answers(ses, entry)
+        opening = asyncio.create_task(opened())
+        # It waits for this transaction, or it is done by now and has kept what nobody will forget.
+        await asyncio.wait({opening}, timeout=1)
+    assert "tables" not in await opening
+    assert "tables" not in await opened()
 
 
 async def test_a_repeated_creation_makes_one_session(client: MakeClient) -> None:
