@@ -1,16 +1,23 @@
-# `make run` starts everything, `make test` runs the tests, `make check` looks at the code. Each installs what it needs first.
+# `make run` starts everything, `make test` runs the tests (`make trust` some for longer),
+# `make check` looks at the code. Each installs what it needs first.
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
-.PHONY: run test check fmt lock clean
+.PHONY: run test trust check fmt lock clean
 .DELETE_ON_ERROR:
 
 run: .venv/run.stamp
 	@exec $(BIN)/cairn up
 
 # A traceback with columns parses source; where that happens inside a parse, as when rubbish is collected, Python 3.11 fails.
+PYTEST = PYTHONNODEBUGRANGES=1 $(BIN)/pytest
+# Two processes, each with servers of its own, for tests wait as often as they compute. tests/conftest.py deals them out.
 test: .venv/dev.stamp
-	PYTHONNODEBUGRANGES=1 $(BIN)/pytest
+	$(PYTEST) -n 2
+
+# What must hold, for longer than `make test` has time: more rounds, more messages. Prints what it counted.
+trust: .venv/dev.stamp
+	$(PYTEST) -s --long tests/trust
 
 check: .venv/dev.stamp
 	$(BIN)/ruff check

@@ -11,11 +11,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import httpx
+import hypothesis
 import pytest
 import pytest_asyncio
 import structlog
 from fastapi import FastAPI
 from jose import jwt
+from xdist.scheduler import LoadScopeScheduling
 
 from app import wiring as product
 from app.core.scope import Scope, Subject
@@ -30,8 +32,29 @@ SECRET = "a secret of the tests, and of nothing else"
 USER_SCOPES = "sessions memories profile preferences preferences:explicit knowledge context audit export forget"
 MASTER_KEY = MasterKeys.generate("test")
 
+# A busy machine is no reason for an example to be too slow.
+hypothesis.settings.register_profile("cairn", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
+hypothesis.settings.load_profile("cairn")
+
 MakeScope = Callable[..., Awaitable[Scope]]
 MakeClient = Callable[..., Awaitable[httpx.AsyncClient]]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--long", action="store_true", help="tests/trust in its long form (`make trust`)")
+
+
+class Shares(LoadScopeScheduling):  # type: ignore[misc] # the library has no types
+    """How tests are dealt out to processes (`make test`): folder by folder, for a folder's tests share what is slow to
+    start: an installation of the product, a PostgreSQL, a model.
+    """
+
+    def _split_scope(self, nodeid: str) -> str:
+        return nodeid.partition("::")[0].rpartition("/")[0]
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> Shares:
+    return Shares(config, log)
 
 
 @pytest.fixture(scope="session")

@@ -1,6 +1,5 @@
 """The demonstration is a test: its story comes out as it should, and what doesn't is told by the exit status."""
 
-import asyncio
 import json
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
@@ -15,9 +14,9 @@ from app import wiring as product
 from app.commands.demo import SCOPES, demo
 from app.demo import play, real
 from app.demo.visitor import Service, UnexpectedError
-from app.infra.queue.runner import Runner, make_queue
 from app.settings import Settings
 from tests.conftest import SECRET, make_token
+from tests.knowledge.conftest import drop_old_jobs, working
 
 TURNS = [
     ("mon", "2023-04-24", "Ruth", "I moved my greenhouse tomatoes to the north wall."),
@@ -28,14 +27,11 @@ TURNS = [
 
 
 @pytest_asyncio.fixture
-async def worker(wiring: product.Wiring, settings: Settings) -> AsyncIterator[None]:
+async def worker(wiring: product.Wiring, settings: Settings, tenant: str) -> AsyncIterator[None]:
     """A worker that runs beside the test."""
-    stop = asyncio.Event()
-    queue = make_queue(settings.queue_url.get_secret_value())
-    running = asyncio.create_task(Runner(queue, wiring.handlers).run(stop))
-    yield
-    stop.set()
-    await running
+    await drop_old_jobs(settings, tenant)
+    async with working(wiring, settings):
+        yield
 
 
 MakeService = Callable[..., Service]

@@ -12,7 +12,7 @@ from pydantic import SecretStr
 from app.knowledge.model import Status
 from app.settings import Settings, variable
 from tests.conftest import MakeScope, eventually
-from tests.knowledge.conftest import NOTE, Knowledge
+from tests.knowledge.conftest import NOTE, Knowledge, drop_old_jobs
 
 ROOT = Path(__file__).parents[2]
 StartWorker = Callable[[], subprocess.Popen[bytes]]
@@ -41,8 +41,9 @@ def _shown(value: object) -> str:
 
 
 async def test_a_worker_that_is_killed_during_ingestion_loses_nothing(
-    knowledge: Knowledge, scope: MakeScope, start_worker: StartWorker
+    knowledge: Knowledge, scope: MakeScope, start_worker: StartWorker, settings: Settings, tenant: str
 ) -> None:
+    await drop_old_jobs(settings, tenant)
     someone = await scope()
     text = "".join(f"Day {day}: the keeper of the lighthouse wrote down {day % 17} ships.\n\n" for day in range(1_800))
     document = await knowledge.documents.add(someone, text + "The password is xylophone 4711.", NOTE, None)

@@ -6,8 +6,7 @@ from uuid import UUID
 
 from app.core.ids import parse
 from app.core.scope import Scope
-from app.sessions.model import Body, Draft, Recall, Role
-from app.sessions.recall import Recalls
+from app.sessions.model import Body, Draft, Role
 from app.sessions.service import Sessions
 from app.settings import Settings
 from app.wiring import build
@@ -25,8 +24,7 @@ async def main(tenant: str, usr: str, session: str, count: int, number: int) -> 
             appended = await sessions.append(scope, parse("ses", session), [Draft(Role.USER, Body(content=text))])
             return f"{appended.messages[0].seq} {text}"
 
-        # The model is loaded by now, as it is in a worker that serves.
-        await the(wiring, Recalls).recall(scope, Recall("ready?", 1))
+        await sessions.page(scope, None, 1)  # connected, as a process is that serves
         sys.stdout.write("ready\n")
         sys.stdout.flush()
         await asyncio.to_thread(sys.stdin.readline)

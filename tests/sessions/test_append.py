@@ -118,7 +118,7 @@ async def test_what_is_too_much_is_refused(client: MakeClient, messages: list[ob
     assert answer.status_code == 422
 
 
-@pytest.mark.timeout(300)  # four processes start, each with a model
+@pytest.mark.timeout(300)  # four processes start
 async def test_a_hundred_appends_from_several_processes_are_all_kept_in_one_order(
     wiring: Wiring,
     settings: Settings,

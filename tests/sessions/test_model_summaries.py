@@ -28,7 +28,7 @@ from app.sessions.summary import fold
 from app.settings import Settings
 from app.wiring import Wiring, build
 from tests.conftest import MakeScope, eventually
-from tests.knowledge.conftest import working
+from tests.knowledge.conftest import drop_old_jobs, working
 from tests.sessions.talk import the
 from tests.summarisers import endpoint
 from tests.summarisers.endpoint import Answer, Recorder, said, status
@@ -86,8 +86,9 @@ async def read(wired: Wiring, scope: Scope, session: UUID) -> View:
 
 
 async def test_the_worker_asks_and_the_reader_finds_the_gist_under_the_users_words(
-    wired: Wiring, settings: Settings, scope: MakeScope, model: Recorder
+    wired: Wiring, settings: Settings, scope: MakeScope, model: Recorder, tenant: str
 ) -> None:
+    await drop_old_jobs(settings, tenant)
     alice = await scope()
     session = await begun(wired, alice)
     rules = await read(wired, alice, session)

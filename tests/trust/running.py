@@ -200,7 +200,7 @@ class Installation:
     def start(self) -> Running:
         """Start `cairn up` and return once it says that it is ready."""
         port = free_port()
-        running = _spawn(self._printed(), port, "", self.settings, "up", "--data", str(self.data), "--port", str(port))
+        running = spawn(self._printed(), port, "", self.settings, "up", "--data", str(self.data), "--port", str(port))
         self.running = running
         running.await_ready()
         assert becomes_true(lambda: "Ready after" in running.text(), READY_WITHIN_S), running.text()
@@ -231,7 +231,7 @@ class Installation:
         """Run one more `cairn serve` on the same stores, as another machine would."""
         port = free_port()
         environment = self.environment() | {"CAIRN_PORT": str(port)} | settings
-        running = _spawn(self._printed(), port, environment["CAIRN_AUTH_SECRET"], environment, "serve")
+        running = spawn(self._printed(), port, environment["CAIRN_AUTH_SECRET"], environment, "serve")
         try:
             running.await_ready()
             yield running
@@ -255,7 +255,7 @@ class Installation:
         return self.folder / f"printed-{self._starts}.log"
 
 
-def _spawn(printed: Path, port: int, secret: str, settings: Environment, *arguments: str) -> Running:
+def spawn(printed: Path, port: int, secret: str, settings: Environment, *arguments: str) -> Running:
     with printed.open("wb") as output:
         process = subprocess.Popen(  # noqa: S603 - our own command
             _command(arguments),
