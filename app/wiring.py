@@ -18,6 +18,7 @@ from app.context.service import Contexts
 from app.core.evidence import EvidenceCheck
 from app.core.jobs import Handler
 from app.core.memory import Source, UserData
+from app.core.remembered import Listing
 from app.erasure import routes as erasure_routes
 from app.erasure import tables as erasure_tables
 from app.erasure.service import EraseHandler, Erasures, SweepHandler
@@ -51,6 +52,7 @@ from app.knowledge import routes as knowledge_routes
 from app.knowledge.evidence import DocumentEvidence
 from app.knowledge.indexing import IndexChunks, RebuildIndex, VectorKeeper
 from app.knowledge.ingestion import IngestDocument
+from app.knowledge.listing import DocumentListing
 from app.knowledge.search import Search
 from app.knowledge.service import Documents
 from app.knowledge.source import KnowledgeSource
@@ -62,15 +64,19 @@ from app.memories import routes as memory_routes
 from app.memories import tables as memory_tables
 from app.memories.expiring import ExpireMemory
 from app.memories.indexing import IndexMemories, MemoryIndex
+from app.memories.listing import MemoryListing
+from app.memories.overview import Overviews
 from app.memories.search import MemorySearch
 from app.memories.service import Memories
 from app.memories.source import MemorySource
 from app.preferences import routes as preference_routes
 from app.preferences import tables as preference_tables
+from app.preferences.listing import PreferenceListing
 from app.preferences.service import Preferences
 from app.preferences.source import PreferenceSource
 from app.profile import routes as profile_routes
 from app.profile import tables as profile_tables
+from app.profile.listing import ProfileListing
 from app.profile.service import Profiles
 from app.profile.source import ProfileSource
 from app.sessions import routes as session_routes
@@ -84,6 +90,7 @@ from app.sessions.guests import Guests
 from app.sessions.hosts import Hosts
 from app.sessions.indexing import IndexMessages
 from app.sessions.leftovers import ClaimData, RemoveLeftover
+from app.sessions.listing import SessionListing
 from app.sessions.recall import Recalls
 from app.sessions.service import Defaults, Sessions
 from app.sessions.source import RecallSource, SessionSource
@@ -114,12 +121,13 @@ class Base:
 
 @dataclass(frozen=True)
 class Parts:
-    """What one feature adds: the objects its routes ask for, its jobs, its sources, its data."""
+    """What one feature adds: what its routes ask for, its jobs, its sources, its data, its part of the one list."""
 
     provided: Mapping[type, object]
     handlers: Sequence[Handler] = ()
     sources: Sequence[Source] = ()
     data: Sequence[UserData] = ()
+    listings: Sequence[Listing] = ()
 
 
 @dataclass(frozen=True)
@@ -165,8 +173,9 @@ async def build(settings: Settings) -> AsyncIterator[Wiring]:
         facts, memory_parts = _memories(base)
         sessions, session_parts = _sessions(base, facts)
         features = [session_parts, _preferences(base), _profile(base), memory_parts, _knowledge(base)]
+        overviews = Overviews(base.db, [listing for feature in features for listing in feature.listings])
         contexts, context_parts = _context(base, [source for feature in features for source in feature.sources])
-        features += [context_parts, _guests(base, sessions, contexts)]
+        features += [Parts({Overviews: overviews}), context_parts, _guests(base, sessions, contexts)]
         data = [
             *_shared_data(base.db, base.cache),
             *(kind for feature in features for kind in feature.data),
@@ -275,6 +284,7 @@ def _memories(base: Base) -> tuple[MemorySearch, Parts]:
         provided={Memories: Memories(base.db, index, _evidence())},
         handlers=[IndexMemories(base.db, segments, base.embedding), ExpireMemory(base.db, index)],
         sources=[MemorySource(base.db, search, base.embedding)],
+        listings=[MemoryListing(base.db)],
         data=[OwnedRows(base.db, "memories", tables)],
     )
 
@@ -295,6 +305,7 @@ def _sessions(base: Base, facts: MemorySearch) -> tuple[Sessions, Parts]:
             SummariseSession(base.db, by_model or summariser),
         ],
         sources=[SessionSource(views), RecallSource(base.db, recalls)],
+        listings=[SessionListing(base.db)],
         data=[OwnedRows(base.db, "sessions", (session_tables.messages, session_tables.sessions))],
     )
 
@@ -321,6 +332,7 @@ def _preferences(base: Base) -> Parts:
     return Parts(
         provided={Preferences: Preferences(base.db, _evidence())},
         sources=[PreferenceSource(base.db)],
+        listings=[PreferenceListing(base.db)],
         data=[OwnedRows(base.db, "preferences", tables)],
     )
 
@@ -329,6 +341,7 @@ def _profile(base: Base) -> Parts:
     return Parts(
         provided={Profiles: Profiles(base.db, _evidence())},
         sources=[ProfileSource(base.db)],
+        listings=[ProfileListing(base.db)],
         data=[OwnedRows(base.db, "profile", (profile_tables.profile_versions, profile_tables.profiles))],
     )
 
@@ -351,6 +364,7 @@ def _knowledge(base: Base) -> Parts:
             SweepUpload(db),
         ],
         sources=[KnowledgeSource(search)],
+        listings=[DocumentListing(db)],
         data=[knowledge_rows(db), CollectionData(db, chroma)],
     )
 

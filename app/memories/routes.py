@@ -1,30 +1,36 @@
 """HTTP for facts, and for the one list of everything remembered."""
 
+from functools import partial
 from typing import Annotated
+from uuid import UUID
 
-from fastapi import APIRouter, Depends, Request, Response
+from fastapi import APIRouter, Depends, Query, Request, Response
 
 from app.core.idempotency import Answer
 from app.core.ids import parse, show
 from app.core.moments import Moment
+from app.core.remembered import RememberedKind
 from app.core.scope import Scope
 from app.core.versions import Precondition, etag
 from app.memories.model import Memory, State
+from app.memories.overview import Overviews
 from app.memories.schemas import (
     MemoryAnswer,
     MemoryHistoryAnswer,
     MemoryReadAnswer,
     MemoryRequest,
+    OverviewAnswer,
     content,
     history_answer,
     memory_answer,
+    overview_answer,
     read_answer,
 )
 from app.memories.service import Memories
-from app.web.auth import allow
+from app.web.auth import allow, may_also
 from app.web.idempotency import attempted, rendered, respond
 from app.web.moments import moment_of
-from app.web.paging import Paging, next_cursor, page_of
+from app.web.paging import Paging, Position, next_cursor, page_of
 from app.web.preconditions import conditional, not_modified
 from app.web.problems import problems
 from app.web.provide import provided
@@ -34,9 +40,29 @@ router = APIRouter(prefix="/v1/memories", tags=["memories"])
 Reader = Annotated[Scope, Depends(allow("memories:read"))]
 Writer = Annotated[Scope, Depends(allow("memories:write"))]
 Service = Annotated[Memories, Depends(provided(Memories))]
+Overviewing = Annotated[Overviews, Depends(provided(Overviews))]
+Kind = Annotated[RememberedKind | None, Query(description="Lists this kind alone.")]
 If = Annotated[Precondition, Depends(conditional)]
 When = Annotated[Moment, Depends(moment_of)]
 Page = Annotated[Paging, Depends(page_of)]
+
+
+@router.get("")
+async def list_everything(
+    request: Request,
+    caller: Reader,
+    overviews: Overviewing,
+    paging: Page,
+    kind: Kind = None,
+) -> OverviewAnswer:
+    """List everything that is remembered about the user, of all kinds or of one.
+
+    Of kinds whose own routes the token may not read nothing is shown.
+    """
+    before = UUID(hex=str(paging.after["place"])) if paging.after else None
+    found = await overviews.page(caller, partial(may_also, request), kind, before, paging.limit)
+    position: Position | None = {"place": found.items[-1].place.hex} if found.more else None
+    return overview_answer(found, next_cursor(position))
 
 
 @router.post("", status_code=201, response_model=MemoryAnswer, responses=problems("quota_exceeded"))

@@ -6,7 +6,9 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field, JsonValue, ValidationInfo, field_validator
 
 from app.core.ids import show
+from app.core.remembered import RememberedKind
 from app.memories.model import MAX_TEXT_CHARS, Content, History, Memory, Origin, Read, State, Trust, Version
+from app.memories.overview import Overview
 from app.web.evidence import CheckedEvidence, EvidenceAnswer, evidence_answer, evidence_of
 from app.web.moments import SnapshotAnswer, snapshot_fields
 from app.web.wire import Answer, JsonObject, Moment, Request, wrong
@@ -78,6 +80,35 @@ class MemoryReadAnswer(MemoryAnswer, SnapshotAnswer):
     """A fact, and the snapshot that it was read at."""
 
 
+class RememberedAnswer(Answer):
+    """Something that is remembered. `trust` is null where it is a record of what was said or given, and claims nothing.
+
+    `href` is where the item itself is read, changed and deleted.
+    """
+
+    kind: str = Field(examples=[kind.value for kind in RememberedKind])
+    id: str
+    text: str
+    source: str
+    trust: str | None = Field(examples=["explicit", "operator", "imported", "inferred"])
+    evidence: EvidenceAnswer | None
+    created_at: Moment
+    expires_at: Moment | None
+    href: str
+
+
+class OverviewAnswer(Answer):
+    """What is remembered about the user: the profile, then everything else, what was made last first.
+
+    `kinds` are those that the token may see; `snapshot` is user memory as it was just before this page was read.
+    """
+
+    items: list[RememberedAnswer]
+    kinds: list[str]
+    next_cursor: str | None
+    snapshot: str
+
+
 class MemoryHistoryAnswer(SnapshotAnswer):
     """Versions of a fact, newest first."""
 
@@ -107,6 +138,26 @@ def memory_answer(memory: Memory) -> MemoryAnswer:
 def read_answer(found: Read) -> MemoryReadAnswer:
     """Show a fact that was read."""
     return MemoryReadAnswer(**_memory(found.memory), **snapshot_fields(found.snapshot))
+
+
+def overview_answer(overview: Overview, next_cursor: str | None) -> OverviewAnswer:
+    """Show a page of the one list."""
+    items = [
+        RememberedAnswer(
+            kind=item.kind.value,
+            id=item.id,
+            text=item.text,
+            source=item.source,
+            trust=item.trust,
+            evidence=evidence_answer(item.evidence),
+            created_at=item.created_at,
+            expires_at=item.expires_at,
+            href=item.href,
+        )
+        for item in overview.items
+    ]
+    kinds = [kind.value for kind in overview.kinds]
+    return OverviewAnswer(items=items, kinds=kinds, next_cursor=next_cursor, snapshot=overview.snapshot.id)
 
 
 def history_answer(history: History, next_cursor: str | None) -> MemoryHistoryAnswer:

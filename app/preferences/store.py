@@ -88,6 +88,20 @@ async def in_force_at(
     return [_read(row, tx.box) for row in await tx.rows(_paged(chosen, after, limit))]
 
 
+async def page_kept(tx: Transaction, agent: str | None, before: UUID | None, limit: int) -> Sequence[Preference]:
+    """Return the general values and those for the agent, the newest key first, older than `before` where given."""
+    asked = (
+        select(*_HEAD, *_CURRENT)
+        .where(preferences.c.usr == tx.scope.usr, preferences.c.agent.in_(["", agent or ""]))
+        .where(preferences.c.state == State.KEPT)
+        .order_by(preferences.c.id.desc())
+        .limit(limit)
+    )
+    if before is not None:
+        asked = asked.where(preferences.c.id < before)
+    return [_read(row, tx.box) for row in await tx.rows(asked)]
+
+
 async def find_at(tx: Transaction, number: int, key: str, agent: str | None) -> Preference | None:
     """Return one preference as it was after the user's change of that number, None where there was none yet."""
     asked = (

@@ -38,7 +38,7 @@ class ProfileSource:
             newest = await store.find(tx) if erased else None
         if newest is not None and newest.version == profile.version:
             erased = frozenset()
-        texts = [f"{name}: {json.dumps(value, ensure_ascii=False)}" for name, value in _lines(profile.facts)]
+        texts = [f"{name}: {json.dumps(value, ensure_ascii=False)}" for name, value in lines(profile.facts)]
         texts += [""] * len(erased)
         return [_candidate(scope, profile, text, order) for order, text in enumerate(texts)]
 
@@ -57,7 +57,8 @@ def _candidate(scope: Scope, profile: Profile, text: str, order: int) -> Candida
     )
 
 
-def _lines(facts: Facts) -> Iterator[tuple[str, object]]:
+def lines(facts: Facts) -> Iterator[tuple[str, object]]:
+    """Yield each field and attribute that says something, by its name."""
     for name in ("name", "role", "department"):
         value = getattr(facts, name)
         if value is not None:

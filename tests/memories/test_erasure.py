@@ -8,7 +8,7 @@ from app.infra.db.tables import users
 from app.infra.embedded.stack import Stack
 from app.wiring import Wiring
 from tests.conftest import MakeClient, MakeScope
-from tests.memories.facts import add, put
+from tests.memories.facts import add, delete, put
 
 PHRASE = "planted-phrase-of-the-test"
 TABLES = {"memories": 1, "memory_versions": 2, "segment_items": 1}
@@ -16,7 +16,8 @@ TABLES = {"memories": 1, "memory_versions": 2, "segment_items": 1}
 
 async def test_nothing_that_was_said_is_readable_in_a_row(client: MakeClient, scope: MakeScope, stack: Stack) -> None:
     alice = await client()
-    await put(alice, await add(alice, PHRASE, metadata={PHRASE: PHRASE}), PHRASE, metadata={PHRASE: PHRASE})
+    memory = await add(alice, PHRASE, metadata={PHRASE: PHRASE})
+    memory = await put(alice, memory, PHRASE, metadata={PHRASE: PHRASE})
     usr = (await scope("alice")).usr
     connection = await asyncpg.connect(stack.admin_url.rpartition("/")[0] + "/cairn")
     try:
@@ -26,6 +27,9 @@ async def test_nothing_that_was_said_is_readable_in_a_row(client: MakeClient, sc
             for row in rows:
                 assert PHRASE not in row["row"]
                 assert PHRASE.encode().hex() not in row["row"]
+        await delete(alice, memory)
+        indexed = await connection.fetchval("SELECT count(*) FROM segment_items WHERE usr = $1", usr)
+        assert indexed == 0
     finally:
         await connection.close()
 

@@ -100,6 +100,7 @@ async def test_each_version_owes_its_own_end_and_a_late_one_ends_nothing_else(
     far = datetime.now(UTC) + timedelta(days=365 * 200)
     first = await add(alice, CAT, expires_at=soon())
     second = await put(alice, first, CAT, expires_at=far.isoformat())
+    await expire(wiring, scope, first)
     third = await put(alice, second, CAT)
     jobs = await owed(stack, (await scope("alice")).usr)
     assert [version for version, _ in jobs] == [1, 2]

@@ -135,6 +135,7 @@ def ask(client: httpx.Client) -> None:
     assert {hit["kind"] for hit in recalled.json()["hits"]} == {"message", "memory"}
     assert SHOWN in client.get("/v1/memory-log").json()["items"][0]["query"]
     assert SHOWN in client.get(f"/v1/sessions/{session_id}").json()["title"]
+    assert SHOWN in client.get("/v1/memories", params={"kind": "memory"}).json()["items"][0]["text"]
     assert SHOWN in client.get("/v1/profile").json()["name"]
 
 
@@ -149,6 +150,7 @@ def provoke(client: httpx.Client) -> None:
         client.get(f"/v1/sessions/{SHOWN}"),
         client.get(f"/v1/preferences/{WORD}.never"),
         client.get(f"/v1/memories/{SHOWN}"),
+        client.get("/v1/memories", params={"kind": SHOWN}),
         client.post("/v1/memories", json={"text": SHOWN, "source": WORD}),
         client.post("/v1/memories", json={"text": SHOWN, "evidence": {"kind": "message", "id": WORD}}),
         client.get(f"/v1/preferences/{SHOWN} {CHINESE}"),

@@ -1,0 +1,58 @@
+"""The one list of everything remembered: pages of every kind, merged by when the items were made."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from app.core.audit import AuditEntry
+from app.core.errors import AppError
+from app.core.moments import NOW, Snapshot
+from app.core.remembered import Listing, Remembered, RememberedKind
+from app.core.scope import Scope
+from app.infra.db.snapshots import look
+from app.infra.db.transaction import Database
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """A page of the list. `kinds` are those it is of, `snapshot` is user memory as it was just before it was read."""
+
+    items: Sequence[Remembered]
+    kinds: Sequence[RememberedKind]
+    snapshot: Snapshot
+    more: bool
+
+
+class Overviews:
+    """Lists everything that is remembered about a user."""
+
+    def __init__(self, db: Database, listings: Sequence[Listing]) -> None:
+        """Take the doors, and each kind of memory that lists itself."""
+        self._db = db
+        self._listings = listings
+
+    async def page(
+        self,
+        scope: Scope,
+        may: Callable[[str], bool],
+        kind: RememberedKind | None,
+        before: UUID | None,
+        limit: int,
+    ) -> Overview:
+        """Return the newest items below the place `before`, of every kind that the caller may see, or of one.
+
+        Places never change: whatever is written meanwhile, an item that is there throughout is on one page, once.
+        Raises `missing_scope` where the one kind isn't the caller's to see.
+        """
+        asked = [each for each in self._listings if kind is None or each.kind is kind]
+        for each in asked:
+            if kind is not None and not may(each.permission):
+                raise AppError("missing_scope", scope=each.permission)
+        seen = [each for each in asked if may(each.permission)]
+        async with self._db.read(scope) as tx:
+            snapshot = await look(tx, NOW)
+            tx.saw(AuditEntry("list", "memory"))
+        # One after the other: side by side they would take as many connections from everybody else.
+        found = [item for each in seen for item in await each.page(scope, before, limit + 1)]
+        found.sort(key=lambda item: item.place, reverse=True)
+        return Overview(found[:limit], [each.kind for each in seen], snapshot, more=len(found) > limit)
