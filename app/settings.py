@@ -93,6 +93,9 @@ class Settings(BaseSettings):
         20, ge=1, le=200, description="Messages in a session's window, unless the session says its own."
     )
     session_ttl_s: int = Field(86_400, ge=60, description="Life of a session without a message, in seconds.")
+    record_retention_days: int | None = Field(
+        None, ge=1, le=36_500, description="Days that messages are kept; without it, until they are forgotten."
+    )
     exact_max_chunks: int = Field(2_000, ge=0, description="Chunks of a user up to which a search goes through all.")
     context_deadline_s: float = Field(
         0.3, gt=0, le=60, description="Seconds that a context waits for its sources; what is later is left out."

@@ -15,6 +15,7 @@ from app.context import routes as context_routes
 from app.context import store as context_store
 from app.context import tables as context_tables
 from app.context.service import Contexts
+from app.core.ageing import Ageing
 from app.core.evidence import EvidenceCheck
 from app.core.jobs import Handler
 from app.core.memory import Source, UserData
@@ -38,6 +39,7 @@ from app.infra.embedders.service import EmbeddingService
 from app.infra.keys.directory import Directory
 from app.infra.keys.store import KeyStore, open_pool
 from app.infra.keys.vault import Vault, WrongKeyStoreError, open_vault
+from app.infra.queue.ageing import AgeWatch
 from app.infra.queue.userdata import JobsData
 from app.infra.redis.client import RedisStore, connect
 from app.infra.redis.userdata import HotData
@@ -82,6 +84,7 @@ from app.profile.source import ProfileSource
 from app.sessions import routes as session_routes
 from app.sessions import store as session_store
 from app.sessions import tables as session_tables
+from app.sessions.ageing import OldMessages
 from app.sessions.claiming import Claims
 from app.sessions.evidence import MessageEvidence
 from app.sessions.exchange import Exchanges
@@ -128,6 +131,7 @@ class Parts:
     sources: Sequence[Source] = ()
     data: Sequence[UserData] = ()
     listings: Sequence[Listing] = ()
+    ageing: Sequence[Ageing] = ()
 
 
 @dataclass(frozen=True)
@@ -137,6 +141,7 @@ class Wiring:
     provided: Mapping[type, object]
     handlers: Sequence[Handler]
     user_data: Sequence[UserData]
+    age_watch: AgeWatch
     db: Database
     vault: Vault
     directory: Directory
@@ -192,6 +197,7 @@ async def build(settings: Settings) -> AsyncIterator[Wiring]:
             provided={kind: thing for feature in features for kind, thing in feature.provided.items()},
             handlers=[handler for feature in features for handler in feature.handlers],
             user_data=data,
+            age_watch=AgeWatch(base.db, [kind for feature in features for kind in feature.ageing]),
             db=base.db,
             vault=base.vault,
             directory=directory,
@@ -297,13 +303,17 @@ def _sessions(base: Base, facts: MemorySearch) -> tuple[Sessions, Parts]:
     defaults = Defaults(base.settings.window, base.settings.session_ttl_s)
     recalls = Recalls(base.db, segments, base.embedding, facts)
     sessions = Sessions(base.db, window, views, segments, defaults, context_store.forget_session)
+    days, forget = base.settings.record_retention_days, context_store.forget_session
+    old = OldMessages(base.db, segments, window, summariser, forget, keep=timedelta(days=days) if days else None)
     return sessions, Parts(
         provided={Sessions: sessions, Recalls: recalls},
         # Jobs that were owed while a model was set are done without it.
         handlers=[
             IndexMessages(base.db, segments, base.embedding),
             SummariseSession(base.db, by_model or summariser),
+            old,
         ],
+        ageing=[old],
         sources=[SessionSource(views), RecallSource(base.db, recalls)],
         listings=[SessionListing(base.db)],
         data=[OwnedRows(base.db, "sessions", (session_tables.messages, session_tables.sessions))],

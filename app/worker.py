@@ -18,4 +18,5 @@ async def work(settings: Settings) -> None:
     await migrations.require_supported(settings.database_url.get_secret_value())
     async with wiring.build(settings) as wired:
         await wired.erasures.apply_register()
-        await Runner(make_queue(settings.queue_url.get_secret_value()), wired.handlers).run(stop)
+        runner = Runner(make_queue(settings.queue_url.get_secret_value()), wired.handlers)
+        await asyncio.gather(runner.run(stop), wired.age_watch.run(stop))

@@ -42,7 +42,7 @@ CLOCK_SKEW = timedelta(minutes=5)
 
 Window = Annotated[int, Field(ge=1, le=MAX_WINDOW, strict=True)]
 Ttl = Annotated[int, Field(ge=MIN_TTL_S, le=MAX_TTL_S, strict=True)]
-# A mark of the user's, to find a session by. It changes nothing of how long anything is kept.
+# A mark of the user's, to find a session by. Where the record is kept for a time only, what is pinned is kept whole.
 Pinned = Annotated[bool, Field(strict=True)]
 Title = Annotated[str, Field(max_length=MAX_TITLE_CHARS)]
 Name = Annotated[str, Field(min_length=1, max_length=MAX_NAME_CHARS)]

@@ -6,7 +6,7 @@ rows and jobs that were gathered, and commits. Nothing else in the product commi
 """
 
 import json
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, Protocol
 from uuid import UUID
@@ -271,6 +271,14 @@ class Database:
             async with self._engine.begin() as connection:
                 found = await connection.execute(_LIVING, {"refs": list(references)})
                 return [(row.tenant, row.usr) for row in found]
+
+    async def survey(self, question: Executable, values: Mapping[str, Any]) -> Sequence[Row[Any]]:
+        """Ask whose something is due. With nobody bound every table is empty, so that only a function of the database's
+        own can answer, and what that one shows are references.
+        """
+        with store_errors():
+            async with self._engine.begin() as connection:
+                return (await connection.execute(question, values)).all()
 
     async def ping(self) -> None:
         """Ask the server for an answer. Raises `store_unavailable` without one."""
