@@ -89,6 +89,20 @@ return {'kept', appended}
     .replace("MAX_BYTES", str(MAX_BYTES))
 )
 
+# Its life counts from its last message. An append keeps the life that it finds, so that the keys agree again with it.
+_CHANGE = Script(
+    _OPEN
+    + _WHOLE
+    + """
+if redis.call('HGET', KEYS[1], 'version') ~= ARGV[1] then return false end
+redis.call('HSET', KEYS[1], 'body', ARGV[2], 'window', ARGV[3], 'ttl', ARGV[4])
+redis.call('HINCRBY', KEYS[1], 'version', 1)
+local ends = math.floor(tonumber(redis.call('HGET', KEYS[1], 'active')) / 1000000) + tonumber(ARGV[4])
+for _, key in ipairs(KEYS) do redis.call('EXPIREAT', key, ends) end
+return 'changed'
+"""
+)
+
 _TAKE_OUT = Script(
     _OPEN
     + """
@@ -186,6 +200,10 @@ class GuestStore:
             return Added(outcome)
         told, first, count = found[1].decode().split(":")
         return Added(outcome, told, int(first), int(count))
+
+    async def change(self, session_id: UUID, version: int, body: bytes, window_size: int, ttl_s: int) -> bool:
+        """Change a session that is at `version`; False where it isn't, or isn't there any more."""
+        return await self._run(_CHANGE, session_id, version, body, window_size, ttl_s) is not None
 
     async def take_out(self, session_id: UUID, seq: int) -> None:
         """Remove one message."""

@@ -20,6 +20,7 @@ from app.infra.summarisers.port import Summary
 from app.sessions.guest_store import MAX_BYTES, MAX_MESSAGES, MAX_TTL_S, GuestStore, Kept, Outcome
 from app.sessions.model import (
     Appended,
+    Changes,
     Draft,
     Message,
     MessagePage,
@@ -36,6 +37,8 @@ from app.sessions.summary import stated
 from app.sessions.view import Views
 
 TOKEN_BYTES: Final = 32
+# Under `If-Match: *` what is appended between reading and changing makes it begin anew.
+CHANGE_TRIES: Final = 5
 
 _TOKEN: Final = re.compile(r"[A-Za-z0-9_-]{43}")
 
@@ -54,12 +57,12 @@ class Guests:
         if opening.external_id is not None:
             raise invalid("external_id", "needs a token: it is found among the sessions of a user")
         ttl_s = opening.ttl_s or min(self._defaults.ttl_s, MAX_TTL_S)
-        if ttl_s > MAX_TTL_S:
-            raise invalid("ttl_seconds", f"must be at most {MAX_TTL_S} without a token")
+        _require_short(ttl_s)
         token, session_id, now = secrets.token_urlsafe(TOKEN_BYTES), uuid7(), datetime.now(UTC)
         box = anonymous_box(token, session_id)
         window_size = opening.window_size or self._defaults.window_size
-        body = box.seal_json({"title": opening.title, "metadata": dict(opening.metadata)}, _place(session_id))
+        said = {"title": opening.title, "metadata": dict(opening.metadata)}
+        body = box.seal_json(said, _place(session_id))
         await self._kept.begin(session_id, body, window_size, ttl_s, now)
         kept = Kept(body, 1, 1, 1, window_size, ttl_s, now, now, ())
         view = await self._views.made(box, _session(box, session_id, kept), ())
@@ -69,6 +72,21 @@ class Guests:
         """Return the session with its summary and window. Raises `not_found`."""
         box, kept = await self._opened(guest, session_id)
         return await self._views.made(box, _session(box, session_id, kept), kept.messages)
+
+    async def change(self, guest: Guest, session_id: UUID, changes: Changes, precondition: Precondition) -> View:
+        """Change the session where the precondition holds. Raises `not_found`, `stale_version`, `exists`."""
+        ttl_s = changes.get("ttl_s")
+        if ttl_s is not None:
+            _require_short(ttl_s)
+        for _ in range(CHANGE_TRIES):
+            box, kept = await self._opened(guest, session_id)
+            expected(precondition, kept.version)
+            session = replace(_session(box, session_id, kept), **changes, version=kept.version + 1)
+            session = replace(session, expires_at=session.last_active_at + timedelta(seconds=session.ttl_s))
+            body = _body(box, session)
+            if await self._kept.change(session_id, kept.version, body, session.window_size, session.ttl_s):
+                return await self._views.made(box, session, kept.messages)
+        raise AppError("conflict")
 
     async def delete(self, guest: Guest, session_id: UUID, precondition: Precondition) -> None:
         """Delete the session with all there is of it. Raises `not_found`, `stale_version`, `exists`."""
@@ -149,6 +167,17 @@ class Guests:
         return box, kept
 
 
+def _require_short(ttl_s: int) -> None:
+    if ttl_s > MAX_TTL_S:
+        raise invalid("ttl_seconds", f"must be at most {MAX_TTL_S} without a token")
+
+
+def _body(box: Box, session: Session) -> bytes:
+    """Return what is said of a session, sealed."""
+    said = {"title": session.title, "metadata": dict(session.metadata), "pinned": session.pinned}
+    return box.seal_json(said, _place(session.id))
+
+
 def _sealed(box: Box, session_id: UUID, drafts: Sequence[Draft], at: datetime) -> list[SealedMessage]:
     return [seal_message(box, session_id, draft, stated(draft), 0, at) for draft in drafts]
 
@@ -198,4 +227,5 @@ def _session(box: Box, session_id: UUID, kept: Kept) -> Session:
         created_at=kept.created_at,
         last_active_at=kept.last_active_at,
         expires_at=kept.last_active_at + timedelta(seconds=kept.ttl_s),
+        pinned=body.get("pinned", False),
     )

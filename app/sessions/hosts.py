@@ -9,7 +9,7 @@ from app.core.scope import Guest, Scope
 from app.core.versions import Precondition
 from app.sessions.exchange import Exchanges
 from app.sessions.guests import Guests
-from app.sessions.model import Draft, Exchanged, Message, MessagePage, Opened, Opening, View
+from app.sessions.model import Changes, Draft, Exchanged, Message, MessagePage, Opened, Opening, View
 from app.sessions.service import Sessions
 
 Caller = Scope | Guest
@@ -35,6 +35,19 @@ class Hosts:
         if isinstance(caller, Guest):
             return await self._guests.view(caller, session_id)
         return await self._sessions.view(caller, session_id)
+
+    async def change(
+        self,
+        caller: Caller,
+        session_id: UUID,
+        changes: Changes,
+        precondition: Precondition,
+        attempt: Attempt | None,
+    ) -> View:
+        """Change a session where the precondition holds. A guest's retry under a version is told that it is stale."""
+        if isinstance(caller, Guest):
+            return await self._guests.change(caller, session_id, changes, precondition)
+        return await self._sessions.change(caller, session_id, changes, precondition, attempt)
 
     async def delete(
         self,

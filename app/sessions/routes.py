@@ -107,15 +107,13 @@ async def change_session(
     request: Request,
     session_id: str,
     body: SessionPatch,
-    caller: Writer,
-    sessions: Service,
+    caller: WriterOrGuest,
+    hosts: Hosting,
     precondition: If,
 ) -> Response:
     """Change a session's title, metadata, window or life, or pin it. Its version rises with every message too."""
     attempt = await attempted(request, _shown)
-    return respond(
-        _shown(await sessions.change(caller, parse("ses", session_id), changes(body), precondition, attempt))
-    )
+    return respond(_shown(await hosts.change(caller, parse("ses", session_id), changes(body), precondition, attempt)))
 
 
 @router.delete("/sessions/{session_id}", status_code=204, response_model=None, responses=CONDITIONAL)

@@ -84,6 +84,7 @@ async def adopt_session(tx: Transaction, session: Session, entry: AuditEntry) ->
             created_at=session.created_at,
             last_active_at=session.last_active_at,
             expires_at=session.expires_at,
+            pinned=session.pinned,
         )
         .on_conflict_do_nothing(index_elements=["usr", "id"])
     )

@@ -33,6 +33,8 @@ async def begun(guest: httpx.AsyncClient) -> Json:
     """Open an anonymous session in which something was said; the client holds its token."""
     session = await open_session(guest, title="A visit", metadata={"page": "home"}, window=2)
     guest.headers["Cairn-Session-Token"] = session["session_token"]
+    patch, path = {"title": "A long visit", "pinned": True}, f"/v1/sessions/{session['id']}"
+    assert (await guest.patch(path, json=patch, headers={"If-Match": "*"})).status_code == 200
     await append(guest, session, *[said(line) for line in LINES], said("gone", "assistant"))
     gone = (await read_messages(guest, session))[-1]
     assert (await guest.delete(f"/v1/sessions/{session['id']}/messages/{gone['id']}")).status_code == 204

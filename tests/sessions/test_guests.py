@@ -153,12 +153,53 @@ async def test_nothing_else_opens_to_a_guest(guest: httpx.AsyncClient) -> None:
         ("POST", "/v1/context", {"query": "x", "session_id": session["id"]}),
         ("GET", "/v1/profile", None),
         ("GET", "/v1/preferences", None),
-        ("PATCH", path, {"title": "x"}),
         ("POST", f"{path}/messages", {"messages": [said("x")], "context": {"query": "x"}}),
     ):
         answer = await guest.request(method, where, json=body, headers={"If-Match": "*"})
         assert answer.status_code == 401, (method, where, answer.text)
     assert await read_messages(guest, session) == []
+
+
+async def test_a_session_is_changed_under_a_precondition(guest: httpx.AsyncClient, redis: RedisStore) -> None:
+    session = await begin(guest, title="A visit", metadata={"page": "home"})
+    path = f"/v1/sessions/{session['id']}"
+    await append(guest, session, *[said(f"line {number}") for number in range(9)])
+    shown = await read_session(guest, session)
+    patch = {"title": "参观", "window": 2, "ttl_seconds": 600, "pinned": True}
+    assert (await guest.patch(path, json=patch)).status_code == 428
+    stale = await guest.patch(path, json=patch, headers={"If-Match": f'"{session["version"]}"'})
+    assert (stale.status_code, stale.json()["current_version"]) == (412, shown["version"])
+    changed = await guest.patch(path, json=patch, headers={"If-Match": f'"{shown["version"]}"'})
+    assert changed.status_code == 200, changed.text
+    assert changed.headers["ETag"] == f'"{shown["version"] + 1}"'
+    assert {name: changed.json()[name] for name in patch} == patch
+    assert changed.json()["metadata"] == {"page": "home"}
+    assert await read_session(guest, session) == changed.json()
+    assert changed.json()["summary"]
+    assert all([590 < await redis.command("TTL", name) <= 600 for name in await names_in(redis, session)])
+    cleared = await guest.patch(path, json={"title": None, "metadata": {}}, headers={"If-Match": "*"})
+    assert (cleared.json()["title"], cleared.json()["metadata"], cleared.json()["pinned"]) == (None, {}, True)
+    assert len(await read_messages(guest, session)) == 9
+
+
+async def test_a_change_that_a_guest_cannot_have_is_refused(guest: httpx.AsyncClient) -> None:
+    session, other = await begin(guest), await begin(guest)
+    headers = {"If-Match": "*"}
+    long = await guest.patch(f"/v1/sessions/{other['id']}", json={"ttl_seconds": 8 * 24 * 3600}, headers=headers)
+    assert (long.status_code, long.json()["errors"][0]["field"]) == (422, "ttl_seconds")
+    foreign = await guest.patch(f"/v1/sessions/{session['id']}", json={"title": "x"}, headers=headers)
+    assert foreign.status_code == 404
+
+
+async def test_changes_and_appends_at_once_are_all_there(guest: httpx.AsyncClient) -> None:
+    session = await begin(guest)
+    path, headers = f"/v1/sessions/{session['id']}", {"If-Match": "*"}
+    changing = [guest.patch(path, json={"metadata": {"n": number}}, headers=headers) for number in range(5)]
+    *answers, _ = await asyncio.gather(*changing, *(append(guest, session, said("x")) for _ in range(5)))
+    changed = [answer.status_code for answer in answers[:5] if isinstance(answer, httpx.Response)]
+    assert set(changed) <= {200, 409}
+    shown = await read_session(guest, session)
+    assert (shown["message_count"], shown["version"]) == (5, 6 + changed.count(200))
 
 
 @pytest.mark.parametrize("wish", [{"external_id": "thread-1"}, {"ttl_seconds": 8 * 24 * 3600}])
