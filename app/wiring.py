@@ -31,6 +31,7 @@ from app.infra.crypto.master import MasterKeys
 from app.infra.db import tables as db_tables
 from app.infra.db.base import metadata as declarations
 from app.infra.db.engine import make_engine
+from app.infra.db.group_commit import GroupCommit
 from app.infra.db.rows import OwnedRows
 from app.infra.db.transaction import Database, Transaction
 from app.infra.embedders.build import build as build_embedder
@@ -85,6 +86,7 @@ from app.sessions import routes as session_routes
 from app.sessions import store as session_store
 from app.sessions import tables as session_tables
 from app.sessions.ageing import OldMessages
+from app.sessions.appending import owed
 from app.sessions.claiming import Claims
 from app.sessions.evidence import MessageEvidence
 from app.sessions.exchange import Exchanges
@@ -111,6 +113,7 @@ class Base:
 
     settings: Settings
     db: Database
+    commits: GroupCommit
     vault: Vault
     redis: RedisStore
     chroma: ChromaClient
@@ -238,7 +241,9 @@ async def _base(settings: Settings, log: AuditWriter, stack: AsyncExitStack) -> 
         stack.push_async_callback(summariser.close)
     db = Database(engine, vault, log)
     await require_own_keys(db, vault)
-    return Base(settings, db, vault, redis, chroma, embedding, summariser, IndexCache(), model)
+    commits = GroupCommit(db, owed(by_model=summariser is not None))
+    stack.push_async_callback(commits.close)  # before the engine: what was taken is committed
+    return Base(settings, db, commits, vault, redis, chroma, embedding, summariser, IndexCache(), model)
 
 
 def _model_summariser(settings: Settings) -> Summariser | None:
@@ -302,8 +307,8 @@ def _sessions(base: Base, facts: MemorySearch) -> tuple[Sessions, Parts]:
     views = Views(base.db, window, summariser, by_model=by_model is not None)
     defaults = Defaults(base.settings.window, base.settings.session_ttl_s)
     recalls = Recalls(base.db, segments, base.embedding, facts)
-    sessions = Sessions(base.db, window, views, segments, defaults, context_store.forget_session)
     days, forget = base.settings.record_retention_days, context_store.forget_session
+    sessions = Sessions(base.db, window, views, segments, base.commits, defaults, forget)
     old = OldMessages(base.db, segments, window, summariser, forget, keep=timedelta(days=days) if days else None)
     return sessions, Parts(
         provided={Sessions: sessions, Recalls: recalls},

@@ -1,7 +1,7 @@
 """Messages in the index: by their words when they are stored, by their meaning when the worker has time."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 from uuid import UUID
 
@@ -27,6 +27,7 @@ from app.sessions import store
 from app.sessions.model import Draft, Message, Role, SealedMessage
 
 INDEX_JOB: Final = "index_messages"
+ONCE: Final = "index"
 BATCH_MESSAGES: Final = 64
 MAX_BATCHES: Final = 200
 # What a model makes one vector of is about one thing: of longer messages the pieces' mean is taken. What users say
@@ -66,19 +67,28 @@ def words_of(box: Box, draft: Draft | Message) -> Words | None:
 def items(session_id: UUID, words: Sequence[Words | None], sealed: Sequence[SealedMessage]) -> list[Item]:
     """Return the items of messages that are being stored."""
     return [
-        Item(
-            id=message.id,
-            group=session_id,
+        replace(
+            fresh_item(session_id, message.id, message.role, said),
             ordinal=message.seq,
             time_ms=int(message.created_at.timestamp() * 1000),
-            terms=said.terms,
-            role=ROLES[message.role],
-            language=said.language,
-            speaker=said.speaker,
         )
         for said, message in zip(words, sealed, strict=True)
         if said is not None
     ]
+
+
+def fresh_item(session_id: UUID, message_id: UUID, role: Role, said: Words) -> Item:
+    """Return the item of a message whose number and time aren't known yet."""
+    return Item(
+        id=message_id,
+        group=session_id,
+        ordinal=0,
+        time_ms=0,
+        terms=said.terms,
+        role=ROLES[role],
+        language=said.language,
+        speaker=said.speaker,
+    )
 
 
 def pieces(message: Message, before: Message | None = None) -> list[str]:
@@ -144,7 +154,7 @@ class IndexMessages:
                     await self._segments.remove(tx, gone, entry)
         else:
             async with self._db.write(scope) as tx:
-                tx.enqueue(Job(INDEX_JOB, once="index"))
+                tx.enqueue(Job(INDEX_JOB, once=ONCE))
         await self._compact(scope)
 
     async def _compact(self, scope: Scope) -> None:

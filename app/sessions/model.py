@@ -165,11 +165,20 @@ class Changes(TypedDict, total=False):
 
 
 @dataclass(frozen=True, slots=True)
+class Stored:
+    """Where a message stands."""
+
+    id: UUID
+    seq: int
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class Appended:
     """The messages of one append, in the order sent."""
 
     session_id: UUID
-    messages: Sequence[SealedMessage]
+    messages: Sequence[Stored | SealedMessage]
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,14 +24,6 @@ def seal_message(
 
 def seal(box: Box, message: Message) -> SealedMessage:
     """Return a message as the box's owner holds it."""
-    body = {
-        "content": message.body.content,
-        "name": message.body.name,
-        "tool_calls": [dict(call) for call in message.body.tool_calls],
-        "tool_call_id": message.body.tool_call_id,
-        "metadata": dict(message.body.metadata),
-    }
-    bound = box.seal_json(list(message.constraints), _place(message.id, "constraints_sealed"))
     return SealedMessage(
         id=message.id,
         seq=message.seq,
@@ -39,9 +31,26 @@ def seal(box: Box, message: Message) -> SealedMessage:
         created_at=message.created_at,
         stored_at=message.stored_at,
         context_id=message.context_id,
-        body=box.seal_json(body, _place(message.id, "body_sealed")),
-        constraints=bound if message.constraints else None,
+        body=seal_body(box, message.id, message.body),
+        constraints=seal_constraints(box, message.id, message.constraints),
     )
+
+
+def seal_body(box: Box, message_id: UUID, body: Body) -> bytes:
+    """Return what a message says, sealed. Neither its number nor its time is in it: they may not be known yet."""
+    said = {
+        "content": body.content,
+        "name": body.name,
+        "tool_calls": [dict(call) for call in body.tool_calls],
+        "tool_call_id": body.tool_call_id,
+        "metadata": dict(body.metadata),
+    }
+    return box.seal_json(said, _place(message_id, "body_sealed"))
+
+
+def seal_constraints(box: Box, message_id: UUID, constraints: Sequence[str]) -> bytes | None:
+    """Return what a message binds to, sealed; None where that is nothing."""
+    return box.seal_json(list(constraints), _place(message_id, "constraints_sealed")) if constraints else None
 
 
 def open_message(box: Box, session_id: UUID, sealed: SealedMessage) -> Message:

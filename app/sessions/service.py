@@ -1,6 +1,5 @@
 """The use cases of sessions: each method one transaction; what follows in Redis can be lost and is never believed."""
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -10,17 +9,18 @@ import structlog
 
 from app.core.audit import AuditEntry
 from app.core.errors import AppError
-from app.core.idempotency import Attempt
+from app.core.idempotency import Attempt, Replayed
 from app.core.ids import uuid7
 from app.core.jobs import Job
 from app.core.scope import Scope
 from app.core.versions import Precondition, expected
-from app.infra.crypto.box import Box
+from app.infra.db.appends import Fate
 from app.infra.db.between import ForgetTraces
+from app.infra.db.group_commit import GroupCommit
 from app.infra.db.transaction import Database, Transaction
 from app.infra.segments.store import SegmentStore
-from app.sessions import claim_store, store
-from app.sessions.indexing import INDEX_JOB, Words, items, words_of
+from app.sessions import appending, claim_store, store
+from app.sessions.indexing import INDEX_JOB, ONCE, items
 from app.sessions.leftovers import CLAIMS_KEPT_S, leftover_job
 from app.sessions.model import (
     Appended,
@@ -35,15 +35,11 @@ from app.sessions.model import (
     SessionPage,
     View,
 )
-from app.sessions.sealing import seal, seal_message
-from app.sessions.summary import stated
-from app.sessions.turns import Turns
+from app.sessions.sealing import seal
 from app.sessions.view import Views
 from app.sessions.window import Window
 
 OPEN_TRIES: Final = 3
-# Reading this much text takes a millisecond or two: more is read beside the event loop.
-INLINE_CHARS: Final = 5_000
 
 log = structlog.get_logger("cairn.sessions")
 
@@ -65,17 +61,20 @@ class Sessions:
         window: Window,
         views: Views,
         segments: SegmentStore,
+        commits: GroupCommit,
         defaults: Defaults,
         forget_traces: ForgetTraces,
     ) -> None:
-        """Take the record, its hot copy, how both are read, the index of messages, and what goes with a session."""
+        """Take the record, its hot copy, how both are read, the index of messages, what commits appends, and what goes
+        with a session.
+        """
         self._db = db
         self._window = window
         self._views = views
         self._segments = segments
+        self._commits = commits
         self._defaults = defaults
         self._forget_traces = forget_traces
-        self._turns = Turns()
 
     async def open(self, scope: Scope, opening: Opening, attempt: Attempt | None = None) -> Opened:
         """Make a session; where its external id has one already, return that as it is."""
@@ -163,29 +162,24 @@ class Sessions:
     ) -> Appended:
         """Append messages: when this returns they are in Postgres, all of them, and every later reader sees them.
 
-        Raises `not_found`. Nothing that fails after the commit fails the append.
+        Raises `not_found`, and `overloaded` where too many wait. Nothing that fails after the commit fails the append.
         """
-        async with self._turns.taken(scope, session_id), self._db.write(scope, attempt) as tx:
-            # Before the session's row is locked: what can be done without the numbers is done by then.
-            read = await _read(tx.box, drafts)
-            entry = AuditEntry("append", "session", session_id)
-            reserved = await store.reserve(tx, session_id, len(drafts), entry)
-            if reserved is None:
-                raise AppError("not_found")
-            sealed = [
-                seal_message(tx.box, session_id, draft, constraints, reserved.first + place, reserved.at)
-                for place, (draft, (constraints, _)) in enumerate(zip(drafts, read, strict=True))
-            ]
-            await store.insert_messages(tx, session_id, sealed, entry)
-            await self._segments.add(tx, items(session_id, [words for _, words in read], sealed), entry)
-            for job in [Job(INDEX_JOB, once="index"), *self._views.owed(session_id, reserved, len(drafts))]:
-                tx.enqueue(job)
-            appended = Appended(session_id, sealed)
-            await tx.answer(appended)
+        box = await self._db.box(scope)
+        append = await appending.prepare(scope, box, session_id, drafts, self._segments, attempt)
+        outcome = await self._commits.submit(append)
+        if outcome.fate is Fate.KEPT and attempt is not None:
+            raise Replayed(appending.kept_answer(box, session_id, attempt, outcome))
+        if outcome.fate is not Fate.STORED:
+            refusal = AppError("not_found")
+            if attempt is not None:
+                await self._db.refuse(scope, attempt, refusal)
+            raise refusal
+        reserved = appending.reserved(outcome)
+        sealed = appending.sealed(append, reserved)
         await self._window.append(scope, session_id, reserved, sealed)
         if self._views.is_due(reserved, len(drafts)):
             await self._fold(scope, session_id)
-        return appended
+        return Appended(session_id, sealed)
 
     async def adopt(
         self,
@@ -206,11 +200,11 @@ class Sessions:
             is_first = await claim_store.note_claim(tx, session_id, entry)
             tx.enqueue(leftover_job(session_id))
             if is_first and await store.adopt_session(tx, record.session, entry) and record.messages:
-                read = await _read(tx.box, record.messages)
+                read = await appending.read(tx.box, record.messages)
                 sealed = [seal(tx.box, message) for message in record.messages]
                 await store.insert_messages(tx, session_id, sealed, entry)
                 await self._segments.add(tx, items(session_id, [words for _, words in read], sealed), entry)
-                tx.enqueue(Job(INDEX_JOB, once="index"))
+                tx.enqueue(Job(INDEX_JOB, once=ONCE))
             if not await store.hold_session(tx, session_id):
                 raise AppError("not_found")
             view = await self._views.view_in(tx, await self._required(tx, session_id))
@@ -284,17 +278,3 @@ class Sessions:
         if session is None:
             raise AppError("not_found")
         return expected(precondition, session.version) or session.version
-
-
-_Read = tuple[Sequence[str], Words | None]
-
-
-async def _read(box: Box, drafts: Sequence[Draft | Message]) -> list[_Read]:
-    """Return what each message binds to, and its words for the index."""
-
-    def read() -> list[_Read]:
-        return [(stated(draft), words_of(box, draft)) for draft in drafts]
-
-    if sum(len(draft.body.content or "") for draft in drafts) <= INLINE_CHARS:
-        return read()
-    return await asyncio.to_thread(read)

@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Interval, Row, delete, func, insert, literal, select, tuple_, update
+from sqlalchemy import ColumnElement, Row, delete, func, insert, literal, select, tuple_, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from app.core.audit import AuditEntry
@@ -18,19 +18,12 @@ from app.sessions.model import (
     Json,
     Message,
     Opening,
-    Reserved,
     Role,
     SealedMessage,
     Session,
 )
 from app.sessions.sealing import open_message
 from app.sessions.tables import messages, sessions
-
-_NOW: ColumnElement[Any] = func.clock_timestamp()
-
-
-def _life(ttl_s: ColumnElement[int]) -> ColumnElement[timedelta]:
-    return func.make_interval(0, 0, 0, 0, 0, 0, ttl_s, type_=Interval)
 
 
 async def insert_session(
@@ -165,36 +158,6 @@ async def change_session(
 async def delete_session(tx: Transaction, session_id: UUID, entry: AuditEntry) -> None:
     """Remove the session; its messages go with it."""
     await tx.change(delete(sessions).where(_is(tx, session_id)), entry)
-
-
-async def reserve(tx: Transaction, session_id: UUID, count: int, entry: AuditEntry) -> Reserved | None:
-    """Take the next `count` sequence numbers and revive the session; None where there is no such session.
-
-    The row stays locked until the transaction ends: that is what makes the numbers gapless and the order one.
-    """
-    reserved = (
-        update(sessions)
-        .where(_is(tx, session_id))
-        .values(
-            next_seq=sessions.c.next_seq + count,
-            message_count=sessions.c.message_count + count,
-            version=sessions.c.version + 1,
-            # The time of the lock and not of the transaction's begin: a later number has a later time.
-            last_active_at=func.greatest(sessions.c.last_active_at, _NOW),
-            expires_at=func.greatest(sessions.c.last_active_at, _NOW) + _life(sessions.c.ttl_s),
-        )
-        .returning(
-            (sessions.c.next_seq - count).label("first"),
-            sessions.c.summary_seq,
-            sessions.c.content_version,
-            sessions.c.window_size,
-            sessions.c.ttl_s,
-            sessions.c.version,
-            sessions.c.last_active_at.label("at"),
-        )
-    )
-    row = (await tx.change(reserved, entry)).one_or_none()
-    return None if row is None else Reserved(**row._mapping)  # noqa: SLF001 - SQLAlchemy's public name for it
 
 
 async def insert_messages(

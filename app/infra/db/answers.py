@@ -16,6 +16,11 @@ from app.infra.crypto.box import Box, Place
 from app.infra.db.tables import idempotency
 
 
+def request_tag(box: Box, attempt: Attempt) -> bytes:
+    """Return what is kept to know the same request by."""
+    return box.tag("idempotency-request", attempt.request.hex())
+
+
 def key_of(scope: Scope, box: Box, attempt: Attempt) -> dict[str, Any]:
     """Return the columns that a client's key is found by: another agent's or route's is another key."""
     return {
@@ -33,8 +38,11 @@ async def claim(connection: AsyncConnection, scope: Scope, box: Box, attempt: At
     key = key_of(scope, box, attempt)
     now = datetime.now(UTC)
     fresh = {
-        "request_tag": box.tag("idempotency-request", attempt.request.hex()),
+        "request_tag": request_tag(box, attempt),
         "answer_sealed": None,
+        "first_seq": None,
+        "message_ids": None,
+        "message_times": None,
         "expires_at": now + timedelta(seconds=KEEP_S),
     }
     claimed = (
@@ -54,11 +62,17 @@ async def claim(connection: AsyncConnection, scope: Scope, box: Box, attempt: At
         raise AppError("in_progress", headers={"Retry-After": "1"})
     if kept.request_tag != fresh["request_tag"]:
         raise AppError("idempotency_mismatch")
-    if kept.answer_sealed is None:
-        # It had its effect, and what it made was deleted: a late retry mustn't bring it back.
+    raise Replayed(opened(box, kept.answer_sealed))
+
+
+def opened(box: Box, sealed: bytes | None) -> Answer:
+    """Return the answer that was kept. Raises `not_found` where it is forgotten: it had its effect, and what it made
+    was deleted. A late retry mustn't bring it back.
+    """
+    if sealed is None:
         raise AppError("not_found")
-    answer = box.open_json(kept.answer_sealed, _place(scope.usr))
-    raise Replayed(Answer(answer["status"], answer["headers"], answer["body"].encode()))
+    answer = box.open_json(sealed, _place(box.usr))
+    return Answer(answer["status"], answer["headers"], answer["body"].encode())
 
 
 async def keep(

@@ -56,6 +56,9 @@ def store_errors() -> Iterator[None]:
         if error.connection_invalidated or isinstance(cause, UNREACHABLE):
             raise AppError("store_unavailable", headers={"Retry-After": "2"}) from error
         raise
+    # What the driver raises where it is asked past SQLAlchemy.
+    except (asyncpg.LockNotAvailableError, asyncpg.DeadlockDetectedError) as error:
+        raise AppError("in_progress", headers={"Retry-After": "1"}) from error
     except UNREACHABLE as error:
         raise AppError("store_unavailable", headers={"Retry-After": "2"}) from error
 

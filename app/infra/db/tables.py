@@ -61,5 +61,9 @@ idempotency = owned(
     # What the answer shows: it goes when one of them is deleted.
     Column("item_ids", ARRAY(Uuid)),
     Column("expires_at", DateTime(timezone=True), nullable=False),
+    # Of an append: what its answer is made of. The numbers aren't known when it could be sealed.
+    Column("first_seq", BigInteger),
+    Column("message_ids", ARRAY(Uuid)),
+    Column("message_times", ARRAY(DateTime(timezone=True))),
     PrimaryKeyConstraint("usr", "agent", "route", "key_tag"),
 )

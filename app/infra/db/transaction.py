@@ -36,6 +36,7 @@ from app.core.scope import Scope
 from app.infra.audit.tables import audit_log, audit_row
 from app.infra.crypto.box import Box
 from app.infra.db import answers
+from app.infra.db.appends import APPEND, Append, Outcome, Owed, arguments, outcome
 from app.infra.db.engine import store_errors
 from app.infra.db.tables import idempotency, installation, users
 
@@ -160,6 +161,10 @@ class Transaction:
             raise TypeError("there is no attempt to answer")
         await answers.keep(self._connection, self.scope, self.box, self._attempt, answer, shown)
 
+    async def append(self, appends: Sequence[Append], owed: Owed) -> list[Outcome]:
+        """Append messages of this user's, waiting for sessions that others hold. Each has its audit row."""
+        return await _appended(self._connection, appends, owed, waits=True)
+
     async def settle(self) -> None:
         """Write the audit rows and jobs that were gathered. The doors call it before they commit."""
         scope = self.scope
@@ -218,8 +223,8 @@ class Database:
                 yield tx
                 await tx.settle()
         except AppError as error:
-            if attempt is not None and error.problem.status < HTTP_SERVER_ERROR and error.code not in _NOT_KEPT:
-                await self._keep_refusal(scope, box, attempt, error)
+            if attempt is not None:
+                await self.refuse(scope, attempt, error)
             raise
         for entry in tx.seen:
             self._access_log.put(scope, entry)
@@ -245,6 +250,24 @@ class Database:
                 raise AppError("conflict", "the user isn't being erased")
             yield tx
             await tx.settle()
+
+    async def append(self, appends: Sequence[Append], owed: Owed) -> list[Outcome]:
+        """Append messages of many users in one commit, each under the scope that it bears.
+
+        Nobody is waited for: what somebody holds comes back as busy. It is the write door that waits, and refuses.
+        """
+        with store_errors():
+            async with self._engine.connect() as connection:
+                return await _appended(connection, appends, owed, waits=False)
+
+    async def box(self, scope: Scope) -> Box:
+        """Return the box that seals and opens what is the user's. Raises `erased` where the keys are destroyed."""
+        return await self._boxes.box(scope.usr)
+
+    async def refuse(self, scope: Scope, attempt: Attempt, error: AppError) -> None:
+        """Keep a refusal as the answer to the attempt, where it is one that a repeated request gets again."""
+        if error.problem.status < HTTP_SERVER_ERROR and error.code not in _NOT_KEPT:
+            await self._keep_refusal(scope, await self.box(scope), attempt, error)
 
     async def register(self, scope: Scope) -> None:
         """Write the user's first row. It can't bring an erased reference back: its tombstone is in the way."""
@@ -300,13 +323,30 @@ class Database:
                 yield Transaction(connection, scope, box)
 
     async def _keep_refusal(self, scope: Scope, box: Box, attempt: Attempt, error: AppError) -> None:
-        """Keep a refusal as the answer to the attempt: its own transaction, for the effect's was rolled back."""
+        """Keep a refusal: in a transaction of its own, for the effect's was rolled back."""
         async with self._opened(scope, box) as tx:
             # Held open like by any writer: an erasure that began now would count before this row is there.
             if await tx.scalar(_held_open(scope)) != "active":
                 return
             await tx.begin_attempt(attempt)
             await tx.keep(attempt.refuse(error))
+
+
+async def _appended(
+    connection: AsyncConnection, appends: Sequence[Append], owed: Owed, *, waits: bool
+) -> list[Outcome]:
+    """Ask the driver itself: a hundred arrays' values aren't worth a look at each, and one statement is one commit."""
+    raw = await connection.get_raw_connection()
+    driver = raw.driver_connection
+    if driver is None:
+        raise TypeError("a connection has a driver")
+    try:
+        return [outcome(row) for row in await driver.fetch(APPEND, *arguments(appends, owed, waits=waits))]
+    except BaseException:
+        # SQLAlchemy knows nothing of it: it would give this connection to the next one.
+        if driver.is_closed():
+            await connection.invalidate()
+        raise
 
 
 def _held_open(scope: Scope) -> Executable:

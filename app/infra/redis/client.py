@@ -1,8 +1,9 @@
 """The client: bounded waits, one retry, and a breaker, so that a Redis that hangs costs a request little and once."""
 
+import asyncio
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import structlog
@@ -38,19 +39,23 @@ class RedisStore:
         self._client = client
         self._broken_until = 0.0
         self._failures = CLUSTER_FAILURES if isinstance(client, RedisCluster) else FAILURES
+        # A cluster's pools fail who finds no connection, where a server's lets them wait.
+        self._room = asyncio.Semaphore(MAX_CONNECTIONS) if isinstance(client, RedisCluster) else nullcontext()
 
     async def run(self, script: Script, keys: Sequence[str], args: Sequence[bytes | str | int]) -> Any:  # noqa: ANN401 - what a script returns is the script's own
         """Run a script on its keys. A server that doesn't know it yet (restarted, a new primary) is sent its text."""
         with self._guarded():
-            try:
-                return await self._client.evalsha(script.sha, len(keys), *keys, *args)
-            except NoScriptError:
-                return await self._client.eval(script.text, len(keys), *keys, *args)
+            async with self._room:
+                try:
+                    return await self._client.evalsha(script.sha, len(keys), *keys, *args)
+                except NoScriptError:
+                    return await self._client.eval(script.text, len(keys), *keys, *args)
 
     async def command(self, name: str, *args: bytes | str | int) -> Any:  # noqa: ANN401 - what a command returns is its own
         """Run one command. In a cluster the keys it names must share a slot."""
         with self._guarded():
-            return await self._client.execute_command(name, *args)
+            async with self._room:
+                return await self._client.execute_command(name, *args)
 
     async def ping(self) -> None:
         """Ask for an answer. Raises `store_unavailable` without one."""

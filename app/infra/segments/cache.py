@@ -9,7 +9,7 @@ from uuid import UUID
 
 from app.infra.segments.codec import Segment, decode
 from app.infra.segments.index import Index
-from app.infra.segments.packing import merge
+from app.infra.segments.packing import Spot, at, merge
 
 DEFAULT_CAPACITY_BYTES: Final = 256 * 2**20
 # Rows of one newer item each are merged in runs of so many, which are kept: an append changes the last run alone.
@@ -87,8 +87,10 @@ class IndexCache:
         draft: Draft,
         sealed: Mapping[Part, bytes],
         unseal: Callable[[Part, bytes], bytes],
+        spots: Mapping[Part, Spot] | None = None,
     ) -> Index:
         """Return the index of a draft. `sealed` has the bytes of what is missing; `unseal` opens them, in a thread.
+        `spots` are of those that were sealed before theirs was known.
 
         Callers who want the same at once share one build. Raises what `unseal` raises, and SegmentError for damage.
         """
@@ -97,7 +99,7 @@ class IndexCache:
         job = (draft.key, draft.order, draft.model)
         task = self._building.get(job)
         if task is None:
-            task = asyncio.create_task(asyncio.to_thread(_build, draft, dict(sealed), unseal))
+            task = asyncio.create_task(asyncio.to_thread(_build, draft, dict(sealed), unseal, dict(spots or {})))
             self._building[job] = task
             task.add_done_callback(lambda done: self._built(job, done))
         # Shielded: that one caller goes away is no reason to fail the others.
@@ -131,8 +133,14 @@ class IndexCache:
             self.size_bytes -= shelf.size_bytes
 
 
-def _build(draft: Draft, sealed: Mapping[Part, bytes], unseal: Callable[[Part, bytes], bytes]) -> _Shelf:
-    parts = {**draft.known, **{part: decode(unseal(part, sealed[part])) for part in draft.missing}}
+def _build(
+    draft: Draft,
+    sealed: Mapping[Part, bytes],
+    unseal: Callable[[Part, bytes], bytes],
+    spots: Mapping[Part, Spot],
+) -> _Shelf:
+    fresh = {part: decode(unseal(part, sealed[part])) for part in draft.missing}
+    parts = {**draft.known, **{part: at(segment, spots.get(part)) for part, segment in fresh.items()}}
     newer = [part for part in draft.order if len(parts[part]) == 1]
     older = [part for part in draft.order if len(parts[part]) != 1]
     whole = len(newer) // RUN_PARTS * RUN_PARTS

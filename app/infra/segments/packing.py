@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, NamedTuple
 from uuid import UUID
 
 import numpy as np
@@ -33,6 +33,21 @@ class Item:
     language: int = 0
     speaker: int = 0
     vector: Vector | None = None
+
+
+class Spot(NamedTuple):
+    """Where an item stands that was sealed before that was known."""
+
+    ordinal: int
+    time_ms: int
+
+
+def at(segment: Segment, spot: Spot | None) -> Segment:
+    """Return the segment of one item with its place and time; None leaves it as it is."""
+    if spot is None:
+        return segment
+    ordinal, time_ms = spot
+    return replace(segment, ordinals=np.array([ordinal], np.int64), times_ms=np.array([time_ms], np.int64))
 
 
 def pack(items: Sequence[Item], model: str = "") -> Segment:

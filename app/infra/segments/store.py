@@ -14,11 +14,18 @@ from app.infra.db.transaction import Transaction
 from app.infra.segments.cache import IndexCache, Key, Part
 from app.infra.segments.codec import MAX_ITEMS, Segment, decode, encode
 from app.infra.segments.index import Index
-from app.infra.segments.packing import Item, Vector, merge, pack, with_vectors, without
+from app.infra.segments.packing import Item, Spot, Vector, at, merge, pack, with_vectors, without
 from app.infra.segments.tables import segment_items, segments
 
 # A batch of writes at a time: a statement's size stays bounded, whatever a document has.
 BATCH: Final = 512
+_ROW: Final = (
+    segment_items.c.id,
+    segment_items.c.revision,
+    segment_items.c.body_sealed,
+    segment_items.c.ordinal,
+    segment_items.c.time_ms,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +60,10 @@ class SegmentStore:
             ]
             await tx.change(insert(segment_items), entry, rows)
 
+    def sealed(self, box: Box, item: Item) -> bytes:
+        """Return the row of an item whose place and time aren't known yet: they are written beside it."""
+        return _seal_item(box, item.id, 0, pack([item], self.model))
+
     async def unembedded(self, tx: Transaction, limit: int) -> list[UUID]:
         """Return the oldest items that wait to be embedded."""
         query = select(segment_items.c.id).filter_by(**self._mine(tx), embedded=False)
@@ -60,14 +71,9 @@ class SegmentStore:
 
     async def attach(self, tx: Transaction, vectors: Mapping[UUID, Vector], entry: AuditEntry) -> None:
         """Give items their vectors. An item that is gone meanwhile, or has one, is passed over."""
-        query = select(segment_items.c.id, segment_items.c.revision, segment_items.c.body_sealed)
-        query = query.filter_by(**self._mine(tx), embedded=False).where(segment_items.c.id.in_(vectors))
+        query = select(*_ROW).filter_by(**self._mine(tx), embedded=False).where(segment_items.c.id.in_(vectors))
         for row in await tx.rows(query.order_by(segment_items.c.id).with_for_update()):
-            segment = with_vectors(
-                decode(tx.box.open(row.body_sealed, _item_place(row.id, row.revision))),
-                {row.id: vectors[row.id]},
-                self.model,
-            )
+            segment = with_vectors(_opened(tx.box, row), {row.id: vectors[row.id]}, self.model)
             body = _seal_item(tx.box, row.id, row.revision + 1, segment)
             await tx.change(
                 update(segment_items)
@@ -85,14 +91,9 @@ class SegmentStore:
         if len(ids) < MAX_ITEMS:
             return 0
         # What a deletion took meanwhile doesn't come back here, and doesn't come back into the segment.
-        taken = (
-            delete(segment_items)
-            .filter_by(**self._mine(tx))
-            .where(segment_items.c.id.in_(ids))
-            .returning(segment_items.c.id, segment_items.c.revision, segment_items.c.body_sealed)
-        )
-        rows = sorted((await tx.change(taken, entry)).all())
-        opened = {row: decode(tx.box.open(row.body_sealed, _item_place(row.id, row.revision))) for row in rows}
+        taken = delete(segment_items).filter_by(**self._mine(tx)).where(segment_items.c.id.in_(ids)).returning(*_ROW)
+        rows = sorted((await tx.change(taken, entry)).all(), key=lambda row: row.id)
+        opened = {row: _opened(tx.box, row) for row in rows}
         ready = [segment for segment in opened.values() if segment.model == self.model]
         if ready:
             await self._insert_segment(tx, merge(ready, self.model), entry)
@@ -125,9 +126,9 @@ class SegmentStore:
         rows = await tx.rows(select(either).order_by(either.c.stamp >= 0, either.c.id))
         parts = [Part(row.id, row.stamp) for row in rows]
         draft = self._cache.draft(Key(tx.scope.usr, self._kind), parts, self.model)
-        sealed = await self._bodies(tx, draft.missing) if draft.missing else {}
+        sealed, spots = await self._bodies(tx, draft.missing) if draft.missing else ({}, {})
         box = tx.box
-        index = await self._cache.finish(draft, sealed, lambda part, body: box.open(body, _place(part)))
+        index = await self._cache.finish(draft, sealed, lambda part, body: box.open(body, _place(part)), spots)
         return Loaded(index, pending=sum(not row.embedded for row in rows))
 
     async def _put_back(self, tx: Transaction, stale: Mapping[Row[Any], Segment], entry: AuditEntry) -> None:
@@ -146,8 +147,9 @@ class SegmentStore:
         if rows:
             await tx.change(insert(segment_items), entry, rows)
 
-    async def _bodies(self, tx: Transaction, missing: Sequence[Part]) -> dict[Part, bytes]:
+    async def _bodies(self, tx: Transaction, missing: Sequence[Part]) -> tuple[dict[Part, bytes], dict[Part, Spot]]:
         bodies: dict[Part, bytes] = {}
+        spots: dict[Part, Spot] = {}
         older = [part.id for part in missing if part.stamp < 0]
         newer = [part.id for part in missing if part.stamp >= 0]
         if older:
@@ -155,11 +157,14 @@ class SegmentStore:
             for row in await tx.rows(query.where(segments.c.id.in_(older))):
                 bodies[Part(row.id, -1)] = row.body_sealed
         for start in range(0, len(newer), BATCH):
-            items = select(segment_items.c.id, segment_items.c.revision, segment_items.c.body_sealed)
-            items = items.filter_by(**self._mine(tx)).where(segment_items.c.id.in_(newer[start : start + BATCH]))
-            for row in await tx.rows(items):
-                bodies[Part(row.id, row.revision)] = row.body_sealed
-        return bodies
+            items = select(*_ROW).filter_by(**self._mine(tx))
+            for row in await tx.rows(items.where(segment_items.c.id.in_(newer[start : start + BATCH]))):
+                part = Part(row.id, row.revision)
+                bodies[part] = row.body_sealed
+                spot = _spot(row)
+                if spot is not None:
+                    spots[part] = spot
+        return bodies, spots
 
     async def _insert_segment(self, tx: Transaction, segment: Segment, entry: AuditEntry) -> None:
         segment_id = uuid7()
@@ -176,6 +181,14 @@ class SegmentStore:
 
     def _mine(self, tx: Transaction) -> dict[str, Any]:
         return {"usr": tx.scope.usr, "kind": self._kind}
+
+
+def _opened(box: Box, row: Row[Any]) -> Segment:
+    return at(decode(box.open(row.body_sealed, _item_place(row.id, row.revision))), _spot(row))
+
+
+def _spot(row: Row[Any]) -> Spot | None:
+    return None if row.ordinal is None else Spot(row.ordinal, row.time_ms)
 
 
 def _seal_item(box: Box, item_id: UUID, revision: int, segment: Segment) -> bytes:

@@ -1,6 +1,6 @@
 """The tables of the sealed index: full segments, and one row for each newer item."""
 
-from sqlalchemy import Boolean, Column, Index, Integer, LargeBinary, PrimaryKeyConstraint, Text, Uuid, text
+from sqlalchemy import BigInteger, Boolean, Column, Index, Integer, LargeBinary, PrimaryKeyConstraint, Text, Uuid, text
 from sqlalchemy.dialects.postgresql import ARRAY
 
 from app.infra.db.base import owned
@@ -23,6 +23,9 @@ segment_items = owned(
     Column("revision", Integer, nullable=False, server_default="0"),
     Column("embedded", Boolean, nullable=False),
     Column("body_sealed", LargeBinary, nullable=False),
+    # The place in its group and the time of an item that was sealed before these were known; else NULL.
+    Column("ordinal", BigInteger),
+    Column("time_ms", BigInteger),
     PrimaryKeyConstraint("usr", "kind", "id"),
     Index("ix_segment_items_waiting", "usr", "kind", postgresql_where=text("not embedded")),
 )
