@@ -1,4 +1,4 @@
-"""Builds every object once; the only module that knows every concrete class."""
+"""Builds every object once; with `app.base` the only module that knows every concrete class."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
@@ -11,6 +11,7 @@ from sqlalchemy import MetaData
 
 from app.access import routes as access_routes
 from app.access.service import Access
+from app.base import Base, open_base
 from app.context import routes as context_routes
 from app.context import store as context_store
 from app.context import tables as context_tables
@@ -25,32 +26,20 @@ from app.erasure import tables as erasure_tables
 from app.erasure.service import EraseHandler, Erasures, SweepHandler
 from app.infra.audit import tables as audit_tables
 from app.infra.audit.writer import AuditWriter
-from app.infra.chroma.client import ChromaClient
 from app.infra.chroma.index import ChromaIndex
-from app.infra.crypto.master import MasterKeys
 from app.infra.db import tables as db_tables
 from app.infra.db.base import metadata as declarations
-from app.infra.db.engine import make_engine
-from app.infra.db.group_commit import GroupCommit
 from app.infra.db.rows import OwnedRows
 from app.infra.db.transaction import Database, Transaction
-from app.infra.embedders.build import build as build_embedder
-from app.infra.embedders.openai import Endpoint
-from app.infra.embedders.service import EmbeddingService
 from app.infra.keys.directory import Directory
-from app.infra.keys.store import KeyStore, open_pool
-from app.infra.keys.vault import Vault, WrongKeyStoreError, open_vault
+from app.infra.keys.vault import Vault
 from app.infra.queue.ageing import AgeWatch
 from app.infra.queue.userdata import JobsData
-from app.infra.redis.client import RedisStore, connect
 from app.infra.redis.userdata import HotData
 from app.infra.segments.cache import IndexCache
 from app.infra.segments.store import SegmentStore
 from app.infra.segments.userdata import IndexData
-from app.infra.summarisers import openai as served
 from app.infra.summarisers.extractive import ExtractiveSummariser
-from app.infra.summarisers.fallback import FallbackSummariser
-from app.infra.summarisers.port import Summariser
 from app.knowledge import routes as knowledge_routes
 from app.knowledge.evidence import DocumentEvidence
 from app.knowledge.indexing import IndexChunks, RebuildIndex, VectorKeeper
@@ -72,9 +61,12 @@ from app.memories.overview import Overviews
 from app.memories.search import MemorySearch
 from app.memories.service import Memories
 from app.memories.source import MemorySource
+from app.preferences import proposal_routes
 from app.preferences import routes as preference_routes
 from app.preferences import tables as preference_tables
+from app.preferences.candidates import Candidates
 from app.preferences.listing import PreferenceListing
+from app.preferences.proposals import Proposals
 from app.preferences.service import Preferences
 from app.preferences.source import PreferenceSource
 from app.profile import routes as profile_routes
@@ -86,7 +78,6 @@ from app.sessions import routes as session_routes
 from app.sessions import store as session_store
 from app.sessions import tables as session_tables
 from app.sessions.ageing import OldMessages
-from app.sessions.appending import owed
 from app.sessions.claiming import Claims
 from app.sessions.evidence import MessageEvidence
 from app.sessions.exchange import Exchanges
@@ -103,26 +94,6 @@ from app.sessions.summarising import SummariseSession
 from app.sessions.view import Views
 from app.sessions.window import Window
 from app.settings import Settings
-
-KEYS_POOL = 4
-
-
-@dataclass(frozen=True)
-class Base:
-    """What all features are built on."""
-
-    settings: Settings
-    db: Database
-    commits: GroupCommit
-    vault: Vault
-    redis: RedisStore
-    chroma: ChromaClient
-    embedding: EmbeddingService
-    # What summarises in jobs; None where no model is asked for it.
-    model_summariser: Summariser | None
-    cache: IndexCache
-    # The name of the embedder with its revision: vectors of two models don't mix.
-    model: str
 
 
 @dataclass(frozen=True)
@@ -163,6 +134,7 @@ def routers() -> list[APIRouter]:
     return [
         session_routes.router,
         preference_routes.router,
+        proposal_routes.router,
         profile_routes.router,
         memory_routes.router,
         knowledge_routes.router,
@@ -177,7 +149,7 @@ async def build(settings: Settings) -> AsyncIterator[Wiring]:
     """Build everything, start what runs in the background, and close it in the end."""
     async with AsyncExitStack() as stack:
         log = AuditWriter(settings.database_log_url.get_secret_value())
-        base = await _base(settings, log, stack)
+        base = await open_base(settings, log, stack)
         facts, memory_parts = _memories(base)
         sessions, session_parts = _sessions(base, facts)
         features = [session_parts, _preferences(base), _profile(base), memory_parts, _knowledge(base)]
@@ -212,53 +184,6 @@ async def build(settings: Settings) -> AsyncIterator[Wiring]:
                 "redis": base.redis.ping,
                 "chroma": base.chroma.ping,
             },
-        )
-
-
-async def _base(settings: Settings, log: AuditWriter, stack: AsyncExitStack) -> Base:
-    engine = make_engine(
-        settings.database_url.get_secret_value(),
-        settings.db_pool_size,
-        statement_cache_size=settings.db_statement_cache,
-    )
-    stack.push_async_callback(engine.dispose)
-    store = KeyStore(await open_pool(settings.keys_url.get_secret_value(), KEYS_POOL))
-    stack.push_async_callback(store.close)
-    vault = await open_vault(store, MasterKeys.parse(settings.master_key.get_secret_value()))
-    redis = connect(settings.redis_url.get_secret_value())
-    stack.push_async_callback(redis.close)
-    chroma = ChromaClient(settings.chroma_url)
-    stack.push_async_callback(chroma.close)
-    endpoint = None
-    if settings.llm_base_url:
-        endpoint = Endpoint(settings.llm_base_url, api_key=settings.llm_api_key.get_secret_value() or None)
-    embedding = EmbeddingService(build_embedder(settings.embedder, endpoint=endpoint))
-    stack.push_async_callback(embedding.close)
-    # A model in a folder is read to know its revision: that takes time.
-    model = f"{embedding.embedder.name}@{await asyncio.to_thread(lambda: embedding.embedder.revision)}"
-    summariser = _model_summariser(settings)
-    if summariser is not None:
-        stack.push_async_callback(summariser.close)
-    db = Database(engine, vault, log)
-    await require_own_keys(db, vault)
-    commits = GroupCommit(db, owed(by_model=summariser is not None))
-    stack.push_async_callback(commits.close)  # before the engine: what was taken is committed
-    return Base(settings, db, commits, vault, redis, chroma, embedding, summariser, IndexCache(), model)
-
-
-def _model_summariser(settings: Settings) -> Summariser | None:
-    if settings.summariser != "openai":
-        return None
-    key = settings.llm_api_key.get_secret_value() or None
-    endpoint = served.Endpoint(settings.llm_base_url, settings.llm_model, key)
-    return FallbackSummariser(served.OpenAISummariser(endpoint), ExtractiveSummariser())
-
-
-async def require_own_keys(db: Database, vault: Vault) -> None:
-    """Raise WrongKeyStoreError where the data was written with another key store than the vault's."""
-    if not await db.belongs_to(vault.derive("installation")):
-        raise WrongKeyStoreError(
-            "the data was written with another key store: restore that one, or start with an empty database",
         )
 
 
@@ -343,9 +268,19 @@ def _evidence() -> EvidenceCheck[Transaction]:
 
 
 def _preferences(base: Base) -> Parts:
-    tables = (preference_tables.preference_versions, preference_tables.preferences)
+    tables = (
+        preference_tables.preference_evidence,
+        preference_tables.preference_candidates,
+        preference_tables.preference_versions,
+        preference_tables.preferences,
+    )
+    evidence = _evidence()
     return Parts(
-        provided={Preferences: Preferences(base.db, _evidence())},
+        provided={
+            Preferences: Preferences(base.db, evidence),
+            Proposals: Proposals(base.db, evidence),
+            Candidates: Candidates(base.db),
+        },
         sources=[PreferenceSource(base.db)],
         listings=[PreferenceListing(base.db)],
         data=[OwnedRows(base.db, "preferences", tables)],

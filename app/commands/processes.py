@@ -9,6 +9,7 @@ import uvicorn
 from uvicorn.config import STARTUP_FAILURE
 from uvicorn.supervisors import Multiprocess
 
+from app.base import require_own_keys
 from app.commands.environment import load_settings
 from app.core.errors import AppError
 from app.infra.audit.writer import AuditWriter
@@ -22,7 +23,6 @@ from app.infra.observability.logs import set_up_logs
 from app.settings import Settings
 from app.web.draining import end_well
 from app.web.heads import BoundedHeads
-from app.wiring import require_own_keys
 from app.worker import work
 
 # Idle clients are agents with people behind them: the usual 5 s cut 10 % of their calls off at human think times.

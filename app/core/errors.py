@@ -26,6 +26,11 @@ PROBLEMS: Mapping[str, Problem] = {
     "not_found": Problem(404, "There is no such thing", "Check the id; what belongs to someone else looks the same."),
     "method_not_allowed": Problem(405, "The method isn't allowed here", "See the `Allow` header."),
     "conflict": Problem(409, "The state doesn't allow it", "Read the resource again and decide anew."),
+    "already_rejected": Problem(
+        409,
+        "The user has rejected or retracted it",
+        "Propose it again only from another message or document than those it came from before.",
+    ),
     "in_progress": Problem(409, "The same request is still running", "Wait for `Retry-After`, then send it again."),
     "erasing": Problem(410, "The user is being erased", "Nothing: the erasure can't be undone."),
     "erased": Problem(410, "The user was erased", "A token issued after the erasure starts an empty memory."),

@@ -1,5 +1,6 @@
 """What a preference is: a key, and versions of a value with who stated it, how sure it is and where it comes from."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -44,6 +45,9 @@ class Origin(StrEnum):
     """What made a version."""
 
     STATEMENT = "statement"
+    PROPOSAL = "proposal"
+    # The user has said yes to what was proposed.
+    ACCEPTANCE = "acceptance"
     ROLLBACK = "rollback"
     DELETION = "deletion"
 
@@ -169,6 +173,20 @@ def restored(earlier: Content) -> Content:
         evidence=earlier.evidence,
         reason=earlier.reason,
     )
+
+
+def canonical(value: object) -> str:
+    """Return the one text of a JSON value: equal values have the same, however they were written."""
+    return json.dumps(_normal(value), ensure_ascii=False, allow_nan=False, sort_keys=True, separators=(",", ":"))
+
+
+def _normal(value: object) -> object:
+    if isinstance(value, dict):
+        return {key: _normal(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_normal(inner) for inner in value]
+    # In JSON 1.0 and 1 are one number.
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def not_there(stub: Preference | None) -> AppError:

@@ -1,7 +1,6 @@
 """What is done with preferences. Each method is one transaction; every write is conditional on a version."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from uuid import UUID
 
 from app.core.audit import AuditEntry
@@ -17,8 +16,6 @@ from app.infra.db.transaction import Database, Transaction
 from app.preferences import store
 from app.preferences.model import (
     DELETION,
-    MAX_PREFERENCES,
-    Content,
     Found,
     History,
     InForce,
@@ -29,16 +26,8 @@ from app.preferences.model import (
     not_there,
     restored,
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """A version that is due: of which preference, after which version (None: the first), and what it says."""
-
-    id: UUID
-    key: str
-    base: int | None
-    content: Content
+from app.preferences.retraction import retract
+from app.preferences.writing import Change, apply, perform, require_own, require_room
 
 
 class Preferences:
@@ -62,7 +51,7 @@ class Preferences:
         `after` is the last item of the page before, and the number of the snapshot which that was read at: so all pages
         are of one. Raises `not_found` for another agent, `invalid` for a snapshot that the user was never given.
         """
-        _require_own(scope, agent)
+        require_own(scope, agent)
         await settle(self._db, scope, moment)
         async with self._db.read(scope) as tx:
             last, number = after or (None, None)
@@ -79,7 +68,7 @@ class Preferences:
 
         At a moment that is past it may be one that was erased since.
         """
-        _require_own(scope, agent)
+        require_own(scope, agent)
         await settle(self._db, scope, moment)
         async with self._db.read(scope) as tx:
             snapshot = await look(tx, moment)
@@ -94,7 +83,7 @@ class Preferences:
 
     async def history(self, scope: Scope, key: str, agent: str | None, before: int | None, limit: int) -> History:
         """Return the versions of a key, newest first, older than version `before` where given. Raises `not_found`."""
-        _require_own(scope, agent)
+        require_own(scope, agent)
         async with self._db.read(scope) as tx:
             preference = await store.find(tx, key, agent)
             if preference is None:
@@ -115,13 +104,13 @@ class Preferences:
         """Write what the user says about a key. Raises `stale_version` or `exists` where the precondition fails,
         `invalid` for evidence that isn't there.
         """
-        _require_own(scope, agent)
+        require_own(scope, agent)
         async with self._db.write(scope, attempt) as tx:
             await self._evidence.require(tx, {"evidence": statement.evidence})
             current = await store.find(tx, statement.key, agent)
             base = base_of(precondition, current)
             change = Change(current.id if current else uuid7(), statement.key, base, statement.content())
-            preference = await _perform(tx, change, agent, precondition, "write")
+            preference = await perform(tx, change, agent, precondition, "write")
             written = Written(preference, created=current is None or current.is_deleted)
             await tx.answer(written, change.id)
         return written
@@ -138,7 +127,7 @@ class Preferences:
         Raises `stale_version`, naming every item whose version isn't the current one, and `invalid` for evidence that
         isn't there.
         """
-        _require_own(scope, agent)
+        require_own(scope, agent)
         async with self._db.write(scope, attempt) as tx:
             claimed = {f"items[{place}].evidence": said.evidence for place, (said, _) in enumerate(statements)}
             await self._evidence.require(tx, claimed)
@@ -146,10 +135,10 @@ class Preferences:
             changes = _changes(statements, found)
             entries = [AuditEntry("write", "preference", change.id) for change in changes]
             number = await tx.next_change(entries[0])
-            await _require_room(tx, sum(change.base is None for change in changes))
+            await require_room(tx, sum(change.base is None for change in changes))
             written: list[Preference] = []
             for place, (change, entry) in enumerate(zip(changes, entries, strict=True)):
-                preference = await _apply(tx, change, agent, number, entry)
+                preference = await apply(tx, change, agent, number, entry)
                 if preference is None:  # another writer was first, after the versions were read above
                     raise _stale_items([(place, await store.find(tx, change.key, agent))])
                 written.append(preference)
@@ -165,16 +154,17 @@ class Preferences:
         attempt: Attempt | None,
     ) -> Preference:
         """Take the value out of every version; return the stub that is left. Raises `not_found`, `stale_version`."""
-        _require_own(scope, agent)
+        require_own(scope, agent)
         async with self._db.write(scope, attempt) as tx:
             current = await store.find(tx, key, agent)
             if current is None or current.is_deleted:
                 raise not_there(current)
             change = Change(current.id, key, base_of(precondition, current), DELETION)
-            stub = await _perform(tx, change, agent, precondition, "delete")
+            stub = await perform(tx, change, agent, precondition, "delete")
             entry = AuditEntry("delete", "preference", stub.id)
             await store.erase_values(tx, stub.id, stub.version.number, entry)
             await tx.forget_answers(stub.id, entry)
+            await retract(tx, stub, entry)
             await tx.answer(stub)
         return stub
 
@@ -191,7 +181,7 @@ class Preferences:
 
         Raises `not_found`, `stale_version`, `invalid` where there is no such version, `conflict` where it is erased.
         """
-        _require_own(scope, agent)
+        require_own(scope, agent)
         async with self._db.write(scope, attempt) as tx:
             current = await store.find(tx, key, agent)
             if current is None:
@@ -201,45 +191,9 @@ class Preferences:
             if earlier is None:
                 raise invalid("to_version", "there is no such version")
             change = Change(current.id, key, base, restored(earlier.content))
-            preference = await _perform(tx, change, agent, precondition, "roll_back")
+            preference = await perform(tx, change, agent, precondition, "roll_back")
             await tx.answer(preference, change.id)
         return preference
-
-
-async def _perform(
-    tx: Transaction,
-    change: Change,
-    agent: str | None,
-    precondition: Precondition,
-    verb: str,
-) -> Preference:
-    """Write one version. What was read before may be old by now: the statement's own condition decides."""
-    entry = AuditEntry(verb, "preference", change.id)
-    number = await tx.next_change(entry)
-    if change.base is None:
-        await _require_room(tx, 1)
-    preference = await _apply(tx, change, agent, number, entry)
-    if preference is None:
-        base_of(precondition, await store.find(tx, change.key, agent))
-        raise AppError("conflict", "it was changed at the same time")
-    return preference
-
-
-async def _apply(
-    tx: Transaction,
-    change: Change,
-    agent: str | None,
-    number: int,
-    entry: AuditEntry,
-) -> Preference | None:
-    if change.base is None:
-        return await store.create(tx, change.id, change.key, agent, change.content, number, entry)
-    return await store.replace(tx, change.id, change.base, change.content, number, entry)
-
-
-async def _require_room(tx: Transaction, created: int) -> None:
-    if created and await store.count(tx) + created > MAX_PREFERENCES:
-        raise AppError("quota_exceeded", f"at most {MAX_PREFERENCES} preferences")
 
 
 def _changes(
@@ -267,9 +221,3 @@ def _stale_items(refused: Sequence[tuple[int, Preference | None]]) -> AppError:
         for place, current in refused
     )
     return AppError("stale_version", "nothing was written", errors=errors)
-
-
-def _require_own(scope: Scope, agent: str | None) -> None:
-    """Raise `not_found` for a value that belongs to another agent than the caller's."""
-    if agent is not None and agent != scope.agent:
-        raise AppError("not_found")

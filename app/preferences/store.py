@@ -16,6 +16,7 @@ from app.infra.db.snapshots import made_at
 from app.infra.db.transaction import Transaction
 from app.preferences.model import Content, Origin, Preference, State, Trust, Version
 from app.preferences.tables import VERSION_COLUMNS, preference_versions, preferences
+from app.preferences.tags import key_tag
 
 _HEAD = (
     preferences.c.id,
@@ -30,10 +31,6 @@ _IS_OF_IT = and_(
 )
 
 
-def _key_tag(box: Box, key: str) -> bytes:
-    return box.tag("preference-key", key)
-
-
 async def find(tx: Transaction, key: str, agent: str | None) -> Preference | None:
     """Return one preference as it is now, a stub too; None where there never was one."""
     found = await find_each(tx, [key], agent)
@@ -42,7 +39,7 @@ async def find(tx: Transaction, key: str, agent: str | None) -> Preference | Non
 
 async def find_each(tx: Transaction, keys: Sequence[str], agent: str | None) -> dict[str, Preference]:
     """Return those of the keys' preferences that there are, stubs too."""
-    tags = [_key_tag(tx.box, key) for key in keys]
+    tags = [key_tag(tx.box, key) for key in keys]
     asked = (
         select(*_HEAD, *_CURRENT).filter_by(usr=tx.scope.usr, agent=agent or "").where(preferences.c.key_tag.in_(tags))
     )
@@ -50,14 +47,23 @@ async def find_each(tx: Transaction, keys: Sequence[str], agent: str | None) -> 
     return {preference.key: preference for preference in found}
 
 
+async def find_met(tx: Transaction, key: str, agent: str | None) -> Sequence[Preference]:
+    """Return the preferences of a key that hold for an agent, stubs too: the general one and its own."""
+    asked = select(*_HEAD, *_CURRENT).filter_by(usr=tx.scope.usr, key_tag=key_tag(tx.box, key))
+    rows = await tx.rows(asked.where(preferences.c.agent.in_(["", agent or ""])))
+    return [_read(row, tx.box) for row in rows]
+
+
 async def in_force(tx: Transaction, agent: str | None, after: UUID | None, limit: int) -> Sequence[Preference]:
-    """Return the preferences in force now: an agent's own value goes before the general one."""
+    """Return the preferences in force now: what was stated goes before what was inferred, then an agent's own value
+    before the general one.
+    """
     chosen = (
         select(*_HEAD, *_CURRENT)
         .ext(distinct_on(preferences.c.key_tag))
         .where(preferences.c.usr == tx.scope.usr, preferences.c.agent.in_(["", agent or ""]))
         .where(preferences.c.state == State.KEPT)
-        .order_by(preferences.c.key_tag, preferences.c.agent.desc())
+        .order_by(preferences.c.key_tag, preferences.c.trust == Trust.INFERRED, preferences.c.agent.desc())
     )
     return [_read(row, tx.box) for row in await tx.rows(_paged(chosen, after, limit))]
 
@@ -83,7 +89,7 @@ async def in_force_at(
         .ext(distinct_on(preferences.c.key_tag))
         .where(preferences.c.usr == tx.scope.usr, preferences.c.agent.in_(["", agent or ""]))
         .where(then.c.state != State.DELETED)
-        .order_by(preferences.c.key_tag, preferences.c.agent.desc())
+        .order_by(preferences.c.key_tag, then.c.trust == Trust.INFERRED, preferences.c.agent.desc())
     )
     return [_read(row, tx.box) for row in await tx.rows(_paged(chosen, after, limit))]
 
@@ -107,7 +113,7 @@ async def find_at(tx: Transaction, number: int, key: str, agent: str | None) -> 
     asked = (
         select(*_HEAD, *_VERSION)
         .join_from(preferences, preference_versions, _IS_OF_IT)
-        .where(preferences.c.usr == tx.scope.usr, preferences.c.key_tag == _key_tag(tx.box, key))
+        .where(preferences.c.usr == tx.scope.usr, preferences.c.key_tag == key_tag(tx.box, key))
         .where(preferences.c.agent == (agent or ""), preference_versions.c.change_number <= number)
         .order_by(preference_versions.c.version.desc())
         .limit(1)
@@ -131,6 +137,14 @@ async def page_versions(tx: Transaction, preference_id: UUID, before: int | None
     return [_read_version(row, tx.box, preference_id) for row in rows]
 
 
+async def evidence_of(tx: Transaction, preference_id: UUID) -> Sequence[Evidence]:
+    """Return everything that the versions of a preference came from."""
+    kind, item = preference_versions.c.evidence_kind, preference_versions.c.evidence_id
+    asked = select(kind, item).distinct().filter_by(usr=tx.scope.usr, preference_id=preference_id)
+    rows = await tx.rows(asked.where(item.is_not(None)))
+    return [Evidence(EvidenceKind(row.evidence_kind), row.evidence_id) for row in rows]
+
+
 async def find_version(tx: Transaction, preference_id: UUID, number: int) -> Version | None:
     """Return one version of a preference, None where there is none of that number."""
     row = await tx.row(select(*_VERSION).filter_by(usr=tx.scope.usr, preference_id=preference_id, version=number))
@@ -152,7 +166,7 @@ async def create(
         .values(
             **tx.owner,
             id=preference_id,
-            key_tag=_key_tag(tx.box, key),
+            key_tag=key_tag(tx.box, key),
             key_sealed=tx.box.seal(key.encode(), Place("preferences", "key_sealed", preference_id)),
             agent=agent or "",
             created_at=made_at(tx.scope, change_number),

@@ -2,6 +2,7 @@
 
 from sqlalchemy import (
     BigInteger,
+    Boolean,
     CheckConstraint,
     Column,
     DateTime,
@@ -14,6 +15,7 @@ from sqlalchemy import (
     Text,
     UniqueConstraint,
     Uuid,
+    text,
 )
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.schema import SchemaItem
@@ -85,4 +87,50 @@ preference_versions = owned(
     CheckConstraint("state in ('kept', 'erased', 'deleted')", name="state"),
     # A moment is mapped to the number of the last change before it.
     Index(None, "usr", "change_number"),
+)
+
+# What was inferred and waits for the user. One that was decided is a stub: its key and what became of it.
+preference_candidates = owned(
+    "preference_candidates",
+    Column("id", Uuid, nullable=False),
+    Column("key_tag", LargeBinary, nullable=False),
+    Column("key_sealed", LargeBinary, nullable=False),
+    Column("agent", Text, nullable=False),
+    Column("value_tag", LargeBinary, nullable=False),
+    Column("value_sealed", LargeBinary),
+    Column("reason_sealed", LargeBinary),
+    Column("state", Text, nullable=False),
+    Column("version", Integer, nullable=False),
+    Column("because", Text, nullable=False),
+    Column("confidence", Double, nullable=False),
+    # [{kind, id}], oldest first: ids and nothing that was said.
+    Column("evidence", JSONB, nullable=False),
+    Column("proposed_through", Text, nullable=False),
+    Column("created_at", DateTime(timezone=True), nullable=False),
+    Column("updated_at", DateTime(timezone=True), nullable=False),
+    PrimaryKeyConstraint("usr", "id"),
+    CheckConstraint("state in ('waiting', 'accepted', 'rejected', 'applied', 'withdrawn')", name="state"),
+    CheckConstraint("(state = 'waiting') = (value_sealed is not null)", name="value"),
+    # A statement waits once.
+    Index(
+        "ix_preference_candidates_waiting",
+        "usr",
+        "key_tag",
+        "agent",
+        "value_tag",
+        unique=True,
+        postgresql_where=text("state = 'waiting'"),
+    ),
+)
+
+# What spoke for a statement, in keyed tags alone: it outlives the statement, so that what was rejected or retracted
+# is not proposed again from it. An empty `value_tag` means any value, an empty `evidence_tag` that there was none.
+preference_evidence = owned(
+    "preference_evidence",
+    Column("key_tag", LargeBinary, nullable=False),
+    Column("agent", Text, nullable=False),
+    Column("value_tag", LargeBinary, nullable=False),
+    Column("evidence_tag", LargeBinary, nullable=False),
+    Column("refused", Boolean, nullable=False),
+    PrimaryKeyConstraint("usr", "key_tag", "agent", "value_tag", "evidence_tag"),
 )

@@ -1,10 +1,18 @@
-"""The service of preferences, as the product wires it."""
+"""What the product wires, by its class."""
+
+from typing import TypeVar
 
 from app.preferences.service import Preferences
 from app.wiring import Wiring
 
+T = TypeVar("T")
+
+
+def provided(wiring: Wiring, kind: type[T]) -> T:
+    service = wiring.provided[kind]
+    assert isinstance(service, kind)
+    return service
+
 
 def preferences_of(wiring: Wiring) -> Preferences:
-    service = wiring.provided[Preferences]
-    assert isinstance(service, Preferences)
-    return service
+    return provided(wiring, Preferences)

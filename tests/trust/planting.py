@@ -64,6 +64,8 @@ def _writes(client: httpx.Client, number: int) -> list[tuple[str, str, Any, dict
         ("POST", "/v1/memories", _memory("third"), {}),
         ("PUT", kept, _memory("second"), first),
         ("DELETE", gone, None, first),
+        ("POST", "/v1/preference-proposals", _proposal("inferred"), {}),
+        *_decisions(client),
         ("PUT", f"/v1/knowledge/documents/{document_id}", _document("second"), first),
         ("POST", "/v1/knowledge/uploads", *_upload()),
     ]
@@ -84,6 +86,25 @@ def _memory(which: str) -> Json:
 
 def _item(name: str) -> Json:
     return {"key": f"{WORD}.{name}", "value": secret(name), "reason": secret("reason"), "version": None}
+
+
+def _proposal(name: str) -> Json:
+    return {"key": f"{WORD}.{name}", "value": [secret(name)], "confidence": 0.5, "reason": secret("inferred reason")}
+
+
+def _decisions(client: httpx.Client) -> list[tuple[str, str, Any, dict[str, str]]]:
+    """Return what the user says to two inferences that have waited; a third goes on waiting."""
+    stated = client.put(f"/v1/preferences/{WORD}.said", json={"value": secret("said")}, headers={"If-None-Match": "*"})
+    assert stated.status_code == 201, stated.text
+    made = []
+    for value in (secret("waits"), [secret("is rejected")], {SHOWN: secret("is accepted")}):
+        answer = client.post("/v1/preference-proposals", json=_proposal("said") | {"value": value})
+        made.append((f"/v1/preference-candidates/{answer.json()['candidate']['id']}", answer.json()["candidate"]))
+    (_, _), (rejected, first), (accepted, second) = made
+    return [
+        ("POST", f"{rejected}/reject", None, {"If-Match": f'"{first["version"]}"'}),
+        ("POST", f"{accepted}/accept", None, {"If-Match": f'"{second["version"]}"'}),
+    ]
 
 
 def _profile() -> Json:
@@ -137,6 +158,7 @@ def ask(client: httpx.Client) -> None:
     assert SHOWN in client.get(f"/v1/sessions/{session_id}").json()["title"]
     assert SHOWN in client.get("/v1/memories", params={"kind": "memory"}).json()["items"][0]["text"]
     assert SHOWN in client.get("/v1/profile").json()["name"]
+    assert SHOWN in client.get("/v1/preference-candidates").json()["items"][0]["value"]
 
 
 def provoke(client: httpx.Client) -> None:
@@ -153,6 +175,8 @@ def provoke(client: httpx.Client) -> None:
         client.get("/v1/memories", params={"kind": SHOWN}),
         client.post("/v1/memories", json={"text": SHOWN, "source": WORD}),
         client.post("/v1/memories", json={"text": SHOWN, "evidence": {"kind": "message", "id": WORD}}),
+        client.post("/v1/preference-proposals", json={"key": SHOWN, "value": CHINESE, "confidence": 0.5}),
+        client.get(f"/v1/preference-candidates/cnd_{SHOWN}"),
         client.get(f"/v1/preferences/{SHOWN} {CHINESE}"),
         client.post("/v1/sessions", json={SHOWN: CHINESE, "title": [SHOWN]}),
         client.post("/v1/sessions", content=f'{{"title": "{SHOWN} {CHINESE}'.encode(), headers=JSON),

@@ -30,6 +30,7 @@ IDS = {
     "document_id": "doc",
     "context_id": "ctx",
     "erasure_id": "ers",
+    "candidate_id": "cnd",
 }
 # Names that every user has for themselves: under one of B's names A finds nothing, and may make something of A's own.
 NAMES = {"key": "walrus.key", "field": "name"}
@@ -91,10 +92,11 @@ class Person:
     receipt: str = ""
 
 
-def operations(app: FastAPI) -> Iterator[Operation]:
+def operations(app: FastAPI, *, of_operators: bool = False) -> Iterator[Operation]:
     for path, methods in app.openapi()["paths"].items():
         for method, details in methods.items():
-            yield Operation(method.upper(), path, details)
+            if path.startswith("/v1/admin/") == of_operators:
+                yield Operation(method.upper(), path, details)
 
 
 def addressed(app: FastAPI) -> list[Operation]:
@@ -133,8 +135,12 @@ async def furnish(client: httpx.AsyncClient, word: str) -> Person:
 
     await make()
     found = await make()
+    waiting = []
     for key in (NAMES["key"], "another.key"):
         await send("PUT", f"/v1/preferences/{key}", {"value": word})
+        proposal = {"key": key, "value": [word], "confidence": 0.5, "reason": word}
+        waiting.append((await send("POST", "/v1/preference-proposals", proposal))["candidate"]["id"])
+    found["candidate_id"] = waiting[0]
     patched = await client.patch("/v1/profile", json={"name": word}, headers=MERGE_PATCH)
     assert patched.is_success, patched.text
     usr = ids.parse("usr", patched.json()["id"])
@@ -255,7 +261,9 @@ async def test_someone_elses_id_in_a_body_or_a_filter_is_one_that_never_was(
         yield 200, "POST", "/v1/knowledge/search", {"query": SECRET, "document_ids": [of["document_id"]]}
         said = {"role": "assistant", "content": "x", "context_id": of["context_id"]}
         yield 201, "POST", f"/v1/sessions/{own}/messages", {"messages": [said]}
-        yield 422, "PUT", "/v1/preferences/of.evidence", {"value": 1, "evidence": evidence(of)}
+        value: Json = {"value": 1, "evidence": evidence(of)}
+        yield 422, "PUT", "/v1/preferences/of.evidence", value
+        yield 422, "POST", "/v1/preference-proposals", value | {"key": "of.evidence", "confidence": 0.5}
 
     for theirs, missing in zip(requests(bob.ids), requests(never), strict=True):
         answers = [
@@ -275,7 +283,14 @@ def evidence(of: Mapping[str, str]) -> Json:
 
 
 async def test_someone_elses_cursor_snapshot_and_idempotency_key_open_nothing(alice: Person, bob: Person) -> None:
-    lists = ["/v1/sessions", "/v1/memories", "/v1/preferences", "/v1/knowledge/documents", "/v1/memory-log"]
+    lists = [
+        "/v1/sessions",
+        "/v1/memories",
+        "/v1/preferences",
+        "/v1/preference-candidates",
+        "/v1/knowledge/documents",
+        "/v1/memory-log",
+    ]
     for path in lists:
         page = (await bob.client.get(path, params={"limit": 1})).json()
         assert page["next_cursor"], path
@@ -315,6 +330,16 @@ async def test_nothing_but_the_token_says_who_asks(app: FastAPI, alice: Person, 
             assert plain.content == claimed.content, operation.name
 
 
+async def test_a_users_token_opens_no_route_of_operators(app: FastAPI, alice: Person) -> None:
+    found = list(operations(app, of_operators=True))
+    assert found
+    for operation in found:
+        path = re.sub(r"{\w+}", "walrus", operation.path)
+        for method, where in ((operation.method, path), (operation.method, f"{path}?user=somebody")):
+            answer = await alice.client.request(method, where, json={})
+            assert (answer.status_code, answer.json()["code"]) == (403, "missing_scope"), operation.name
+
+
 @pytest.mark.parametrize(
     ("method", "path", "body"),
     [
@@ -325,6 +350,7 @@ async def test_nothing_but_the_token_says_who_asks(app: FastAPI, alice: Person, 
         ("POST", "/v1/knowledge/documents", {"text": "x", "doc_type": "note"}),
         ("PUT", "/v1/preferences/some.key", {"value": 1}),
         ("PUT", "/v1/preferences", {"items": [{"key": "some.key", "value": 1, "version": None}]}),
+        ("POST", "/v1/preference-proposals", {"key": "some.key", "value": 1, "confidence": 0.5}),
         ("PATCH", "/v1/profile", {"name": "x"}),
     ],
 )

@@ -123,6 +123,12 @@ class Transaction:
         number: int = (await self.change(raised, entry)).scalar_one()
         return number
 
+    async def hold_changes(self) -> None:
+        """Wait for this transaction's turn to change user memory, and take no number yet: what is read from now on is
+        still true when it writes, or ends without a write.
+        """
+        await self.scalar(select(users.c.usr).filter_by(usr=self.scope.usr).with_for_update(key_share=True))
+
     async def change_number(self) -> int:
         """Return the number of the last change of user memory that this transaction sees: the id of a snapshot."""
         number: int = await self.scalar(select(users.c.change_number).filter_by(usr=self.scope.usr))

@@ -1,0 +1,93 @@
+"""What all features are built on: the connections, the keys, the models. Opened once for a process."""
+
+import asyncio
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+
+from app.infra.audit.writer import AuditWriter
+from app.infra.chroma.client import ChromaClient
+from app.infra.crypto.master import MasterKeys
+from app.infra.db.engine import make_engine
+from app.infra.db.group_commit import GroupCommit
+from app.infra.db.transaction import Database
+from app.infra.embedders.build import build as build_embedder
+from app.infra.embedders.openai import Endpoint
+from app.infra.embedders.service import EmbeddingService
+from app.infra.keys.store import KeyStore, open_pool
+from app.infra.keys.vault import Vault, WrongKeyStoreError, open_vault
+from app.infra.redis.client import RedisStore, connect
+from app.infra.segments.cache import IndexCache
+from app.infra.summarisers import openai as served
+from app.infra.summarisers.extractive import ExtractiveSummariser
+from app.infra.summarisers.fallback import FallbackSummariser
+from app.infra.summarisers.port import Summariser
+from app.sessions.appending import owed
+from app.settings import Settings
+
+KEYS_POOL = 4
+
+
+@dataclass(frozen=True)
+class Base:
+    """What all features are built on."""
+
+    settings: Settings
+    db: Database
+    commits: GroupCommit
+    vault: Vault
+    redis: RedisStore
+    chroma: ChromaClient
+    embedding: EmbeddingService
+    # What summarises in jobs; None where no model is asked for it.
+    model_summariser: Summariser | None
+    cache: IndexCache
+    # The name of the embedder with its revision: vectors of two models don't mix.
+    model: str
+
+
+async def open_base(settings: Settings, log: AuditWriter, stack: AsyncExitStack) -> Base:
+    """Connect to everything, and leave it to the stack to close it."""
+    engine = make_engine(
+        settings.database_url.get_secret_value(),
+        settings.db_pool_size,
+        statement_cache_size=settings.db_statement_cache,
+    )
+    stack.push_async_callback(engine.dispose)
+    store = KeyStore(await open_pool(settings.keys_url.get_secret_value(), KEYS_POOL))
+    stack.push_async_callback(store.close)
+    vault = await open_vault(store, MasterKeys.parse(settings.master_key.get_secret_value()))
+    redis = connect(settings.redis_url.get_secret_value())
+    stack.push_async_callback(redis.close)
+    chroma = ChromaClient(settings.chroma_url)
+    stack.push_async_callback(chroma.close)
+    endpoint = None
+    if settings.llm_base_url:
+        endpoint = Endpoint(settings.llm_base_url, api_key=settings.llm_api_key.get_secret_value() or None)
+    embedding = EmbeddingService(build_embedder(settings.embedder, endpoint=endpoint))
+    stack.push_async_callback(embedding.close)
+    # A model in a folder is read to know its revision: that takes time.
+    model = f"{embedding.embedder.name}@{await asyncio.to_thread(lambda: embedding.embedder.revision)}"
+    summariser = _model_summariser(settings)
+    if summariser is not None:
+        stack.push_async_callback(summariser.close)
+    db = Database(engine, vault, log)
+    await require_own_keys(db, vault)
+    commits = GroupCommit(db, owed(by_model=summariser is not None))
+    stack.push_async_callback(commits.close)  # before the engine: what was taken is committed
+    return Base(settings, db, commits, vault, redis, chroma, embedding, summariser, IndexCache(), model)
+
+
+def _model_summariser(settings: Settings) -> Summariser | None:
+    if settings.summariser != "openai":
+        return None
+    key = settings.llm_api_key.get_secret_value() or None
+    endpoint = served.Endpoint(settings.llm_base_url, settings.llm_model, key)
+    return FallbackSummariser(served.OpenAISummariser(endpoint), ExtractiveSummariser())
+
+
+async def require_own_keys(db: Database, vault: Vault) -> None:
+    """Raise WrongKeyStoreError where the data was written with another key store than the vault's."""
+    if not await db.belongs_to(vault.derive("installation")):
+        raise WrongKeyStoreError(
+            "the data was written with another key store: restore that one, or start with an empty database",
+        )
