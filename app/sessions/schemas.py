@@ -96,7 +96,11 @@ class SessionPatch(Request):
 
 
 class MessageRequest(Request):
-    """A message as model providers have it. `name` is the speaker's; `created_at` may lie in the past."""
+    """A message as model providers have it. `name` is the speaker's; `created_at` may lie in the past.
+
+    Where a provider writes blocks: texts make the `content`, each `tool_use` is one of the `tool_calls` as it is, and
+    each `tool_result` is a message of the role tool whose `tool_call_id` is the id of its call.
+    """
 
     role: Literal["user", "assistant", "system", "tool"]
     content: Annotated[str, Field(max_length=MAX_CONTENT_CHARS)] | None = None

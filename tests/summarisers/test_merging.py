@@ -66,6 +66,7 @@ SESSIONS = [
     (["之前别用表格", "之前让你别用表格，现在取消吧"], []),
     (["You must answer in English.", "You no longer need to answer in English."], []),
     (["只能用英文回答", "不用只用英文了"], []),
+    (["只能用中文回答", "英文也行"], []),
     (
         ["Always answer in English", "Write code comments in Chinese, please, always."],
         ["Always answer in English", "Write code comments in Chinese, please, always."],

@@ -219,6 +219,23 @@ def is_guess(words: list[str]) -> bool:
     return not after or after in w.FEELINGS or after.endswith("ing")
 
 
+_ARTICLES: Final = frozenset({"a", "an", "the", "my", "our", "at", "least", "one", "two", "free", "its", "no", "some"})
+_GUESSED_THINGS: Final = word_set(
+    "lot lots reason mistake mix-up typo bug glitch error virus fever cold flu cough problem point look word chat talk "
+    "think nap great good nice rough hard long twin gift talent brain screw idea feeling point impression answer",
+)
+
+
+def is_had(words: list[str]) -> bool:
+    """Whether what follows "must" names a thing to have ("have an aisle seat", "have parking") and guesses nothing."""
+    if words[:1] != ["have"]:
+        return False
+    thing = next((word for word in words[1:] if word not in _ARTICLES), "")
+    if not thing or thing in w.GUESSED_AFTER_HAVE | _GUESSED_THINGS:
+        return False
+    return thing in w.BASE_FORMS or not thing.endswith("ed")
+
+
 _MANNER_HEADS: Final = word_set(
     "answer reply respond speak talk write communicate chat use call address refer keep be stick adhere limit restrict "
     "confine go switch change return",

@@ -4,7 +4,7 @@ import re
 from typing import Final
 
 from app.infra.summarisers import english_words as w
-from app.infra.summarisers.english_commands import is_guess
+from app.infra.summarisers.english_commands import is_guess, is_had
 from app.infra.summarisers.kinds import DO, DONT, WEAK_DO, WEAK_DONT, Reading, word_set
 
 _WORD: Final = re.compile(r"[\w']+")
@@ -88,6 +88,8 @@ def first_person(rest: str) -> Reading | None:
 def _is_of_consequence(modal: str, words: list[str]) -> bool:
     """Whether what users must, can't, only or never do changes what is done for them."""
     if "must" in modal:
+        if words[0] == "have":
+            return is_had(words)
         return not (words[0] in w.IDLE_AFTER_I_MUST or is_guess(words[:2]) or words[:2] == ["be", "honest"])
     if "can't" in modal or "cannot" in modal:
         return words[0] in w.UNABLE and words[1:2] != ["wait"]
@@ -151,7 +153,9 @@ def impersonal(rest: str, words: list[str]) -> Reading | None:
         return _pointed_at(modal, said, is_negative=is_negative)
     if modal in _NEEDS | {"can't", "cannot"} and not is_product:
         return None
-    if not is_negative and (modal.endswith(("allowed", "permitted")) or (modal == "must" and is_guess(said))):
+    if modal == "must" and is_guess(said) and not is_had(said):
+        return None
+    if not is_negative and modal.endswith(("allowed", "permitted")):
         return None
     if _OF_THE_READER.search(subject):
         return DONT if is_negative else DO
