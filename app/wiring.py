@@ -64,6 +64,7 @@ from app.memories.source import MemorySource
 from app.preferences import proposal_routes
 from app.preferences import routes as preference_routes
 from app.preferences import tables as preference_tables
+from app.preferences.candidate_listing import CandidateListing
 from app.preferences.candidates import Candidates
 from app.preferences.listing import PreferenceListing
 from app.preferences.proposals import Proposals
@@ -282,7 +283,7 @@ def _preferences(base: Base) -> Parts:
             Candidates: Candidates(base.db),
         },
         sources=[PreferenceSource(base.db)],
-        listings=[PreferenceListing(base.db)],
+        listings=[PreferenceListing(base.db), CandidateListing(base.db)],
         data=[OwnedRows(base.db, "preferences", tables)],
     )
 

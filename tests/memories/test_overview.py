@@ -10,7 +10,7 @@ from tests.conftest import MakeClient
 from tests.memories.facts import Json, add, delete, put
 
 ABSENT = {"If-None-Match": "*"}
-KINDS = ["profile", "preference", "memory", "document", "session"]
+KINDS = ["profile", "preference", "memory", "candidate", "document", "session"]
 
 
 async def pages(client: httpx.AsyncClient, limit: int = 50, **wishes: str) -> list[Json]:
@@ -44,7 +44,11 @@ async def furnish(client: httpx.AsyncClient) -> None:
         await client.put("/v1/preferences/drink", json={"value": "茶"}, headers=ABSENT),
     ]
     assert all(answer.is_success for answer in answers), [answer.text for answer in answers]
-    await add(client, "Is allergic to nuts.", source="explicit", evidence={"kind": "message", "id": message})
+    evidence = {"kind": "message", "id": message}
+    await add(client, "Is allergic to nuts.", source="explicit", evidence=evidence)
+    inferred = {"key": "drink", "value": "咖啡", "confidence": 0.5, "evidence": evidence}
+    proposed = await client.post("/v1/preference-proposals", json=inferred)
+    assert proposed.json()["state"] == "candidate", proposed.text
 
 
 async def test_everything_is_in_the_list_and_says_where_it_is_and_by_whose_word(client: MakeClient) -> None:
@@ -54,6 +58,7 @@ async def test_everything_is_in_the_list_and_says_where_it_is_and_by_whose_word(
     shown = [(item["kind"], item["text"], item["source"], item["trust"]) for item in items]
     assert shown == [
         ("profile", 'name: "Alice"\n城市: "伯尔尼"', "statement", "explicit"),
+        ("candidate", 'drink: "咖啡"', "proposal", "inferred"),
         ("memory", "Is allergic to nuts.", "explicit", "explicit"),
         ("preference", 'drink: "茶"', "statement", "explicit"),
         ("document", "Travel policy", "document", None),
@@ -62,8 +67,13 @@ async def test_everything_is_in_the_list_and_says_where_it_is_and_by_whose_word(
     for item in items:
         own = await alice.get(item["href"])
         assert (own.status_code, own.json()["id"]) == (200, item["id"])
-    assert items[1]["evidence"]["kind"] == "message"
-    assert [item["expires_at"] is not None for item in items] == [False] * 4 + [True]
+    assert [item["evidence"] is not None for item in items] == [False, True, True, False, False, False]
+    assert [item["expires_at"] is not None for item in items] == [False] * 5 + [True]
+    candidate = items[1]
+    await alice.post(
+        f"{candidate['href']}/reject", headers={"If-Match": (await alice.get(candidate["href"])).headers["etag"]}
+    )
+    assert [item["kind"] for item in await pages(alice)] == ["profile", "memory", "preference", "document", "session"]
     assert await pages(bob) == []
 
 
@@ -75,7 +85,7 @@ async def test_pages_of_any_size_make_the_same_list(client: MakeClient, limit: i
         await alice.put(f"/v1/preferences/key-{round_number}", json={"value": 1}, headers=ABSENT)
     await furnish(alice)
     whole = await pages(alice)
-    assert len(whole) == 11
+    assert len(whole) == 12
     assert await pages(alice, limit) == whole
     for kind in KINDS:
         of_kind = await pages(alice, limit, kind=kind)
@@ -111,7 +121,7 @@ async def test_what_is_gone_or_of_another_agent_is_not_in_the_list(client: MakeC
 async def test_a_token_sees_the_kinds_that_it_may_read_and_is_told_which(client: MakeClient) -> None:
     alice = await client()
     await furnish(alice)
-    assert set(KINDS) <= set((await alice.get("/v1/memories")).json()["kinds"])
+    assert sorted((await alice.get("/v1/memories")).json()["kinds"]) == sorted(KINDS)
     narrow = await client(scope="memories:read knowledge:read")
     page = (await narrow.get("/v1/memories")).json()
     assert sorted(page["kinds"]) == ["document", "memory"]
