@@ -8,6 +8,7 @@ from app.infra.audit.writer import AuditWriter
 from app.infra.chroma.client import ChromaClient
 from app.infra.crypto.master import MasterKeys
 from app.infra.db.engine import make_engine
+from app.infra.db.generations import Generations
 from app.infra.db.group_commit import GroupCommit
 from app.infra.db.transaction import Database
 from app.infra.embedders.build import build as build_embedder
@@ -16,6 +17,7 @@ from app.infra.embedders.service import EmbeddingService
 from app.infra.keys.store import KeyStore, open_pool
 from app.infra.keys.vault import Vault, WrongKeyStoreError, open_vault
 from app.infra.redis.client import RedisStore, connect
+from app.infra.redis.lease import Lease
 from app.infra.segments.cache import IndexCache
 from app.infra.summarisers import openai as served
 from app.infra.summarisers.extractive import ExtractiveSummariser
@@ -36,6 +38,7 @@ class Base:
     commits: GroupCommit
     vault: Vault
     redis: RedisStore
+    lease: Lease
     chroma: ChromaClient
     embedding: EmbeddingService
     # What summarises in jobs; None where no model is asked for it.
@@ -58,6 +61,8 @@ async def open_base(settings: Settings, log: AuditWriter, stack: AsyncExitStack)
     vault = await open_vault(store, MasterKeys.parse(settings.master_key.get_secret_value()))
     redis = connect(settings.redis_url.get_secret_value())
     stack.push_async_callback(redis.close)
+    generations = Generations(settings.database_url.get_secret_value())
+    stack.push_async_callback(generations.end)
     chroma = ChromaClient(settings.chroma_url)
     stack.push_async_callback(chroma.close)
     endpoint = None
@@ -74,7 +79,19 @@ async def open_base(settings: Settings, log: AuditWriter, stack: AsyncExitStack)
     await require_own_keys(db, vault)
     commits = GroupCommit(db, owed(by_model=summariser is not None))
     stack.push_async_callback(commits.close)  # before the engine: what was taken is committed
-    return Base(settings, db, commits, vault, redis, chroma, embedding, summariser, IndexCache(), model)
+    return Base(
+        settings,
+        db,
+        commits,
+        vault,
+        redis,
+        Lease(generations, redis),
+        chroma,
+        embedding,
+        summariser,
+        IndexCache(),
+        model,
+    )
 
 
 def _model_summariser(settings: Settings) -> Summariser | None:

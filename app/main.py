@@ -43,6 +43,7 @@ def create_app(settings: Settings) -> FastAPI:
     app = _routed(_lifespan(settings))
     app.state.readiness = Readiness()
     app.state.pings = {}
+    app.state.lease_state = lambda: "unknown"
     app.state.allow_guests = settings.allow_anonymous
     # The last one added is the outermost.
     app.add_middleware(
@@ -100,6 +101,7 @@ def _lifespan(settings: Settings) -> Lifespan:
             app.state.directory = wired.directory
             app.state.access_log = wired.access_log
             app.state.pings = wired.pings
+            app.state.lease_state = lambda: wired.lease.state
             app.state.tokens = Tokens(_keys(settings, client), _policy(settings))
             app.state.cursor_key = wired.vault.derive("list cursors")
             await wired.erasures.apply_register()

@@ -35,6 +35,7 @@ from app.infra.keys.directory import Directory
 from app.infra.keys.vault import Vault
 from app.infra.queue.ageing import AgeWatch
 from app.infra.queue.userdata import JobsData
+from app.infra.redis.lease import Lease
 from app.infra.redis.userdata import HotData
 from app.infra.segments.cache import IndexCache
 from app.infra.segments.store import SegmentStore
@@ -88,6 +89,7 @@ from app.sessions.hosts import Hosts
 from app.sessions.indexing import IndexMessages
 from app.sessions.leftovers import ClaimData, RemoveLeftover
 from app.sessions.listing import SessionListing
+from app.sessions.making import ViewMaker
 from app.sessions.recall import Recalls
 from app.sessions.service import Defaults, Sessions
 from app.sessions.source import RecallSource, SessionSource
@@ -122,6 +124,7 @@ class Wiring:
     directory: Directory
     erasures: Erasures
     access_log: AuditWriter
+    lease: Lease
     pings: Mapping[str, Callable[[], Awaitable[object]]]
 
 
@@ -157,16 +160,19 @@ async def build(settings: Settings) -> AsyncIterator[Wiring]:
         overviews = Overviews(base.db, [listing for feature in features for listing in feature.listings])
         contexts, context_parts = _context(base, [source for feature in features for source in feature.sources])
         features += [Parts({Overviews: overviews}), context_parts, _guests(base, sessions, contexts)]
+        hot = HotData(base.redis, base.lease)
         data = [
             *_shared_data(base.db, base.cache),
             *(kind for feature in features for kind in feature.data),
-            HotData(base.redis),
+            hot,
         ]
         directory = Directory(base.vault, base.db)
-        erasures = Erasures(base.db, base.vault, directory, data, timedelta(seconds=settings.auth_max_life_s))
+        token_life = timedelta(seconds=settings.auth_max_life_s)
+        erasures = Erasures(base.db, base.vault, directory, hot, data, token_life)
         features += [_erasure(erasures), _access(base, log)]
         writer = asyncio.create_task(log.run())
         stack.push_async_callback(_finish, log, writer)
+        stack.push_async_callback(_stop, base.lease, asyncio.create_task(base.lease.run()))
         # The model is loaded beside the first requests: those that need it wait for it, the others don't.
         stack.push_async_callback(_end, asyncio.create_task(base.embedding.start()))
         yield Wiring(
@@ -179,6 +185,7 @@ async def build(settings: Settings) -> AsyncIterator[Wiring]:
             directory=directory,
             erasures=erasures,
             access_log=log,
+            lease=base.lease,
             pings={
                 "postgres": base.db.ping,
                 "keys": base.vault.ping,
@@ -191,6 +198,11 @@ async def build(settings: Settings) -> AsyncIterator[Wiring]:
 async def _finish(log: AuditWriter, writer: asyncio.Task[None]) -> None:
     log.close()
     await writer
+
+
+async def _stop(lease: Lease, keeper: asyncio.Task[None]) -> None:
+    lease.stop()
+    await keeper
 
 
 async def _end(task: asyncio.Task[None]) -> None:
@@ -228,9 +240,9 @@ def _memories(base: Base) -> tuple[MemorySearch, Parts]:
 
 def _sessions(base: Base, facts: MemorySearch) -> tuple[Sessions, Parts]:
     segments = SegmentStore("message", base.cache, base.model)
-    window, summariser = Window(base.redis), ExtractiveSummariser()
+    window, summariser = Window(base.redis, base.lease), ExtractiveSummariser()
     by_model = base.model_summariser
-    views = Views(base.db, window, summariser, by_model=by_model is not None)
+    views = Views(base.db, window, ViewMaker(summariser), by_model=by_model is not None)
     defaults = Defaults(base.settings.window, base.settings.session_ttl_s)
     recalls = Recalls(base.db, segments, base.embedding, facts)
     days, forget = base.settings.record_retention_days, context_store.forget_session
@@ -241,7 +253,7 @@ def _sessions(base: Base, facts: MemorySearch) -> tuple[Sessions, Parts]:
         # Jobs that were owed while a model was set are done without it.
         handlers=[
             IndexMessages(base.db, segments, base.embedding),
-            SummariseSession(base.db, by_model or summariser),
+            SummariseSession(base.db, window, by_model or summariser),
             old,
         ],
         ageing=[old],
@@ -253,9 +265,8 @@ def _sessions(base: Base, facts: MemorySearch) -> tuple[Sessions, Parts]:
 
 def _guests(base: Base, sessions: Sessions, contexts: Contexts) -> Parts:
     defaults = Defaults(base.settings.window, base.settings.session_ttl_s)
-    views = Views(base.db, Window(base.redis), ExtractiveSummariser())
     kept = GuestStore(base.redis)
-    guests = Guests(kept, views, defaults)
+    guests = Guests(kept, ViewMaker(ExtractiveSummariser()), defaults)
     hosts = Hosts(sessions, Exchanges(sessions, contexts), guests)
     return Parts(
         provided={Hosts: hosts, Claims: Claims(guests, sessions)},

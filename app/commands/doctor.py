@@ -20,9 +20,11 @@ from app.settings import Settings
 TIMEOUT_S = 5
 MEASURED_REDIS = (7, 0)
 MEASURED_POSTGRES = 15
-# Connections of one worker process beside its pool: the queue's, the audit's.
-BESIDE_POOL = 7
+# Connections of one worker process beside its pool: the queue's, the audit's, the lease's.
+BESIDE_POOL = 8
 KEYS_POOL = 4
+# Connections of one API process beside its pools: the audit's, the lease's.
+BESIDE_API_POOLS = 2
 
 
 @dataclass(frozen=True)
@@ -60,6 +62,7 @@ async def _examine(settings: Settings, replicas: int) -> Mapping[str, Finding]:
         "connections": connections,
         "keys": _keys,
         "redis": _redis,
+        "lease": _lease,
         "chroma": _chroma,
         "queue": _queue,
     }
@@ -125,7 +128,7 @@ async def _connections(settings: Settings, replicas: int) -> Finding:
         settings.database_url.get_secret_value(),
         "SELECT current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int",
     )
-    api = replicas * settings.workers * (settings.db_pool_size + KEYS_POOL + 1)
+    api = replicas * settings.workers * (settings.db_pool_size + KEYS_POOL + BESIDE_API_POOLS)
     worker = settings.db_pool_size + KEYS_POOL + BESIDE_POOL
     text = (
         f"{api + worker} at most ({replicas} x {settings.workers} API processes, one worker), the server takes {row[0]}"
@@ -159,6 +162,21 @@ async def _redis(settings: Settings) -> Finding:
     version = tuple(int(part) for part in str(info["redis_version"]).split(".")[:2])
     policy = info.get("maxmemory_policy", "noeviction")
     return Finding(version >= MEASURED_REDIS, f"answers, version {info['redis_version']}, {policy}")
+
+
+async def _lease(settings: Settings) -> Finding:
+    row = await _query(
+        settings.database_url.get_secret_value(),
+        "SELECT cardinality(servers), is_settled, is_here, age_s::int FROM read_generation()",
+    )
+    if row[0] and row[2]:
+        return Finding(well=True, text=f"Redis is trusted, {row[0]} server(s) for {row[3]} s")
+    why = "closed" if row[2] else "of before PostgreSQL's last start"
+    text = (
+        f"{why} for {row[3]} s: sessions are read from PostgreSQL; an API process or worker that reaches Redis opens it"
+    )
+    # It is shut for a moment after every failover. What stays shut is Redis's trouble: see its line.
+    return Finding(well=True, text=text)
 
 
 async def _chroma(settings: Settings) -> Finding:

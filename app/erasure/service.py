@@ -59,6 +59,14 @@ class Keys(Protocol):
         ...
 
 
+class HotCopies(Protocol):
+    """What erasing needs of Redis at once, before anything is removed."""
+
+    async def bury(self, scope: Scope) -> None:
+        """Let no reader find anything of the user's there from now on."""
+        ...
+
+
 class Erasures:
     """Forgets users and proves it."""
 
@@ -67,10 +75,12 @@ class Erasures:
         db: Database,
         keys: Keys,
         directory: Directory,
+        hot: HotCopies,
         kinds: Sequence[UserData],
         token_life: timedelta,
     ) -> None:
         """Take every kind of a user's data, and how long a token issued before an erasure could still be alive."""
+        self._hot = hot
         self._db = db
         self._keys = keys
         self._directory = directory
@@ -83,6 +93,8 @@ class Erasures:
             log.info("erasure_begun", usr=str(scope.usr))
         elif stop:
             await self._stop(scope)
+        # The doors to Postgres are closed; a reader of the hot copies opens none.
+        await self._hot.bury(scope)
         try:
             async with asyncio.timeout(REQUEST_BUDGET_S):
                 await self.proceed(scope)
@@ -141,7 +153,9 @@ class Erasures:
         while page := await self._keys.erased(after, REGISTER_PAGE):
             for tenant, usr in await self._db.living(page):
                 log.warning("erased_user_was_back", usr=str(usr))
-                await self._close_gate(Scope(tenant, usr, None, Actor.WORKER), stop=False)
+                scope = Scope(tenant, usr, None, Actor.WORKER)
+                await self._close_gate(scope, stop=False)
+                await self._hot.bury(scope)
                 closed += 1
             after = page[-1]
         return closed

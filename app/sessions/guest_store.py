@@ -6,7 +6,7 @@ writes may come twice: the connection may break after it was done.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from enum import StrEnum
 from typing import Any, Final
 from uuid import UUID
@@ -14,8 +14,8 @@ from uuid import UUID
 from app.infra.redis import keys
 from app.infra.redis.client import RedisStore
 from app.infra.redis.script import Script
+from app.sessions.copies import microseconds, moment, packed, unpacked
 from app.sessions.model import SealedMessage
-from app.sessions.window import EPOCH, MICROSECOND, packed, unpacked
 
 MAX_MESSAGES: Final = 1_000
 MAX_BYTES: Final = 1024 * 1024
@@ -164,7 +164,7 @@ class GuestStore:
 
     async def begin(self, session_id: UUID, body: bytes, window_size: int, ttl_s: int, at: datetime) -> None:
         """Make a session."""
-        await self._run(_BEGIN, session_id, body, window_size, ttl_s, _micros(at))
+        await self._run(_BEGIN, session_id, body, window_size, ttl_s, microseconds(at))
 
     async def body(self, session_id: UUID) -> bytes | None:
         """Return what a token must open to be the session's; None where there is no session."""
@@ -192,7 +192,7 @@ class GuestStore:
         """
         members = [packed(message) for message in sealed]
         size = sum(map(len, members))
-        found = await self._run(_ADD, session_id, append, request, _micros(at), size, *members)
+        found = await self._run(_ADD, session_id, append, request, microseconds(at), size, *members)
         if found is None:
             return None
         outcome = Outcome(found[0].decode())
@@ -229,15 +229,7 @@ def _kept(found: Any) -> Kept | None:  # noqa: ANN401 - what the script returned
         epoch=int(epoch),
         window_size=int(window_size),
         ttl_s=int(ttl_s),
-        created_at=_moment(created),
-        last_active_at=_moment(active),
+        created_at=moment(int(created)),
+        last_active_at=moment(int(active)),
         messages=[unpacked(member, int(seq)) for member, seq in zip(members[::2], members[1::2], strict=True)],
     )
-
-
-def _micros(at: datetime) -> int:
-    return (at - EPOCH) // MICROSECOND
-
-
-def _moment(micros: bytes) -> datetime:
-    return EPOCH + timedelta(microseconds=int(micros))

@@ -18,6 +18,7 @@ from app.infra.crypto.anonymous import anonymous_box
 from app.infra.crypto.box import Box, Place, SealError
 from app.infra.summarisers.port import Summary
 from app.sessions.guest_store import MAX_BYTES, MAX_MESSAGES, MAX_TTL_S, GuestStore, Kept, Outcome
+from app.sessions.making import ViewMaker
 from app.sessions.model import (
     Appended,
     Changes,
@@ -34,7 +35,6 @@ from app.sessions.model import (
 from app.sessions.sealing import open_message, seal_message
 from app.sessions.service import Defaults
 from app.sessions.summary import stated
-from app.sessions.view import Views
 
 TOKEN_BYTES: Final = 32
 # Under `If-Match: *` what is appended between reading and changing makes it begin anew.
@@ -46,10 +46,10 @@ _TOKEN: Final = re.compile(r"[A-Za-z0-9_-]{43}")
 class Guests:
     """Begins anonymous sessions and works on them. A wrong token and a session that isn't there are the same 404."""
 
-    def __init__(self, kept: GuestStore, views: Views, defaults: Defaults) -> None:
-        """Take where they live, how sessions are read, and what a session has that nothing else was asked for."""
+    def __init__(self, kept: GuestStore, maker: ViewMaker, defaults: Defaults) -> None:
+        """Take where they live, what makes views of them, and what a session has that nothing else was asked for."""
         self._kept = kept
-        self._views = views
+        self._maker = maker
         self._defaults = defaults
 
     async def open(self, opening: Opening) -> Opened:
@@ -65,13 +65,13 @@ class Guests:
         body = box.seal_json(said, _place(session_id))
         await self._kept.begin(session_id, body, window_size, ttl_s, now)
         kept = Kept(body, 1, 1, 1, window_size, ttl_s, now, now, ())
-        view = await self._views.made(box, _session(box, session_id, kept), ())
+        view = await self._maker.made(box, _session(box, session_id, kept), ())
         return Opened(view, is_new=True, token=token)
 
     async def view(self, guest: Guest, session_id: UUID) -> View:
         """Return the session with its summary and window. Raises `not_found`."""
         box, kept = await self._opened(guest, session_id)
-        return await self._views.made(box, _session(box, session_id, kept), kept.messages)
+        return await self._maker.made(box, _session(box, session_id, kept), kept.messages)
 
     async def change(self, guest: Guest, session_id: UUID, changes: Changes, precondition: Precondition) -> View:
         """Change the session where the precondition holds. Raises `not_found`, `stale_version`, `exists`."""
@@ -85,7 +85,7 @@ class Guests:
             session = replace(session, expires_at=session.last_active_at + timedelta(seconds=session.ttl_s))
             body = _body(box, session)
             if await self._kept.change(session_id, kept.version, body, session.window_size, session.ttl_s):
-                return await self._views.made(box, session, kept.messages)
+                return await self._maker.made(box, session, kept.messages)
         raise AppError("conflict")
 
     async def delete(self, guest: Guest, session_id: UUID, precondition: Precondition) -> None:

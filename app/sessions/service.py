@@ -1,6 +1,7 @@
-"""The use cases of sessions: each method one transaction; what follows in Redis can be lost and is never believed."""
+"""The use cases of sessions: each method one transaction; what follows in Redis is done before it is acknowledged."""
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Final
 from uuid import UUID
@@ -31,6 +32,8 @@ from app.sessions.model import (
     Opened,
     Opening,
     Record,
+    Reserved,
+    SealedMessage,
     Session,
     SessionPage,
     View,
@@ -40,6 +43,9 @@ from app.sessions.view import Views
 from app.sessions.window import Window
 
 OPEN_TRIES: Final = 3
+
+# Refusals that show what the record has now.
+_SHOWN: Final = frozenset({"not_found", "stale_version", "exists"})
 
 log = structlog.get_logger("cairn.sessions")
 
@@ -125,7 +131,7 @@ class Sessions:
         attempt: Attempt | None = None,
     ) -> View:
         """Change a session where the precondition holds. Raises `not_found`, `stale_version`, `exists`."""
-        async with self._db.write(scope, attempt) as tx:
+        async with self._overtaking(scope, session_id), self._db.write(scope, attempt) as tx:
             version = await self._locked_version(tx, session_id, precondition)
             entry = AuditEntry("change", "session", session_id)
             session = await store.change_session(tx, session_id, version, changes, entry)
@@ -133,6 +139,7 @@ class Sessions:
                 raise AppError("conflict")
             view = await self._views.view_in(tx, session)
             await tx.answer(view, session_id)
+        await self._window.drop(scope, session_id)
         return view
 
     async def delete(
@@ -143,7 +150,7 @@ class Sessions:
         attempt: Attempt | None = None,
     ) -> None:
         """Delete a session with all that was said in it. Raises `not_found`, `stale_version`, `exists`."""
-        async with self._db.write(scope, attempt) as tx:
+        async with self._overtaking(scope, session_id), self._db.write(scope, attempt) as tx:
             await self._locked_version(tx, session_id, precondition)
             entry = AuditEntry("delete", "session", session_id)
             await self._segments.remove(tx, await store.message_ids(tx, session_id), entry)
@@ -162,20 +169,11 @@ class Sessions:
     ) -> Appended:
         """Append messages: when this returns they are in Postgres, all of them, and every later reader sees them.
 
-        Raises `not_found`, and `overloaded` where too many wait. Nothing that fails after the commit fails the append.
+        Raises `not_found`, `overloaded` where too many wait, and `store_unavailable` where a reader could miss what is
+        stored.
         """
-        box = await self._db.box(scope)
-        append = await appending.prepare(scope, box, session_id, drafts, self._segments, attempt)
-        outcome = await self._commits.submit(append)
-        if outcome.fate is Fate.KEPT and attempt is not None:
-            raise Replayed(appending.kept_answer(box, session_id, attempt, outcome))
-        if outcome.fate is not Fate.STORED:
-            refusal = AppError("not_found")
-            if attempt is not None:
-                await self._db.refuse(scope, attempt, refusal)
-            raise refusal
-        reserved = appending.reserved(outcome)
-        sealed = appending.sealed(append, reserved)
+        async with self._overtaking(scope, session_id):
+            reserved, sealed = await self._stored(scope, session_id, drafts, attempt)
         await self._window.append(scope, session_id, reserved, sealed)
         if self._views.is_due(reserved, len(drafts)):
             await self._fold(scope, session_id)
@@ -236,7 +234,7 @@ class Sessions:
         attempt: Attempt | None = None,
     ) -> None:
         """Delete one message, and what the summary has of it. Raises `not_found`."""
-        async with self._db.write(scope, attempt) as tx:
+        async with self._overtaking(scope, session_id), self._db.write(scope, attempt) as tx:
             session = await store.lock_session(tx, session_id)
             message = await store.find_message(tx, session_id, message_id) if session else None
             if session is None or message is None:
@@ -251,6 +249,43 @@ class Sessions:
             await tx.forget_answers(session_id, entry)
             await tx.answer(None)
         await self._window.drop(scope, session_id)
+
+    @asynccontextmanager
+    async def _overtaking(self, scope: Scope, session_id: UUID) -> AsyncIterator[None]:
+        """Drop the hot copy where a write answers without writing: with what was kept, or with a refusal.
+
+        What it answers by, another request may have committed that died before it came to Redis: a reader who was told
+        of it must see it.
+        """
+        try:
+            yield
+        except Replayed:
+            await self._window.drop(scope, session_id)
+            raise
+        except AppError as error:
+            if error.code in _SHOWN:
+                await self._window.drop(scope, session_id)
+            raise
+
+    async def _stored(
+        self,
+        scope: Scope,
+        session_id: UUID,
+        drafts: Sequence[Draft],
+        attempt: Attempt | None,
+    ) -> tuple[Reserved, Sequence[SealedMessage]]:
+        box = await self._db.box(scope)
+        append = await appending.prepare(scope, box, session_id, drafts, self._segments, attempt)
+        outcome = await self._commits.submit(append)
+        if outcome.fate is Fate.KEPT and attempt is not None:
+            raise Replayed(appending.kept_answer(box, session_id, attempt, outcome))
+        if outcome.fate is not Fate.STORED:
+            refusal = AppError("not_found")
+            if attempt is not None:
+                await self._db.refuse(scope, attempt, refusal)
+            raise refusal
+        reserved = appending.reserved(outcome)
+        return reserved, appending.sealed(append, reserved)
 
     async def _found(self, tx: Transaction, opening: Opening) -> Session | None:
         if opening.external_id is None:

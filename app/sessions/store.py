@@ -136,7 +136,10 @@ async def change_session(
     entry: AuditEntry,
 ) -> Session | None:
     """Change what `changes` names where the session is still at `version`; None where it isn't."""
-    values: dict[str, Any] = {"version": sessions.c.version + 1}
+    values: dict[str, Any] = {
+        "version": sessions.c.version + 1,
+        "content_version": sessions.c.content_version + 1,
+    }
     if "title" in changes:
         values["title_sealed"] = _seal(tx.box, session_id, "title_sealed", changes["title"])
     if "metadata" in changes:
@@ -311,7 +314,8 @@ def _session(box: Box, row: Row[Any]) -> Session:
         version=row.version,
         created_at=row.created_at,
         last_active_at=row.last_active_at,
-        expires_at=row.expires_at,
+        # Of the same moment as `last_active_at`: the column was computed a microsecond later.
+        expires_at=row.last_active_at + timedelta(seconds=row.ttl_s),
         pinned=row.pinned,
     )
 

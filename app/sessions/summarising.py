@@ -13,6 +13,7 @@ from app.sessions import store
 from app.sessions.model import MAX_WINDOW_MESSAGES, Message, split, units
 from app.sessions.sealing import open_message
 from app.sessions.summary import fold
+from app.sessions.window import Window
 
 SUMMARY_JOB: Final = "summarise_session"
 LANE: Final = "model"
@@ -37,9 +38,10 @@ class SummariseSession:
 
     name = SUMMARY_JOB
 
-    def __init__(self, db: Database, summariser: Summariser) -> None:
-        """Take the record, and what makes summaries: one that always gives one."""
+    def __init__(self, db: Database, window: Window, summariser: Summariser) -> None:
+        """Take the record, its hot copy, and what makes summaries: one that always gives one."""
         self._db = db
+        self._window = window
         self._summariser = summariser
 
     async def run(self, scope: Scope, args: Mapping[str, str | int]) -> None:
@@ -60,7 +62,9 @@ class SummariseSession:
             summary = await fold(self._summariser, session.summary, leaving)
             async with self._db.write(scope) as tx:
                 entry = AuditEntry("summarise", "session", session_id)
-                await store.swap_summary(tx, session, summary, leaving[-1].seq, entry)
+                is_mine = await store.swap_summary(tx, session, summary, leaving[-1].seq, entry)
+            if is_mine:
+                await self._window.summarise(scope, session, box, summary, leaving[-1].seq)
 
 
 def page(leaving: Sequence[Message]) -> Sequence[Message]:

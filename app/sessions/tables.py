@@ -35,7 +35,7 @@ sessions = owned(
     Column("message_count", BigInteger, nullable=False, server_default="0"),
     # The last message that the summary covers; the newer ones are the window and what has just left it.
     Column("summary_seq", BigInteger, nullable=False, server_default="0"),
-    # Raised where the record changes otherwise than by growing: a hot copy of an older epoch is not looked at.
+    # Raised where the session changes otherwise than by growing: an append tells a hot copy of which epoch it is.
     Column("content_version", BigInteger, nullable=False, server_default="1"),
     # Raised by every change that a reader of the session sees, appends too: it is the ETag.
     Column("version", BigInteger, nullable=False, server_default="1"),

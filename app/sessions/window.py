@@ -1,172 +1,232 @@
-"""The window in Redis: the sealed messages of a session that its summary doesn't cover yet, by sequence number.
+"""The hot copy of a session in Redis: its row, its summary, and the sealed messages that the summary doesn't cover yet.
 
-It is a copy that may be missing, behind or full of holes at any time. Who reads it says which epoch and which last
-message Postgres has; a copy that can't show exactly that counts as none. So a step that failed here is never seen.
+While the lease is good (app/infra/redis/lease.py), what it shows is the truth. It holds by three rules. A copy is made
+by a reader alone, who has a ticket for it before they read Postgres; every writer takes the ticket away, so that a copy
+that a change has overtaken isn't put, however late it arrives. A writer changes a copy that fits and drops one that
+doesn't: of another generation or epoch, or with another message in that place. An append that never came leaves a hole.
 """
 
-import struct
-from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+import secrets
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 from uuid import UUID
 
 from app.core.errors import AppError
 from app.core.scope import Scope
+from app.infra.crypto.box import Box
 from app.infra.redis import keys
 from app.infra.redis.client import RedisStore
-from app.infra.redis.script import Script, writing
-from app.sessions.model import Reserved, Role, SealedMessage, Session
+from app.infra.redis.lease import Generation, Lease
+from app.infra.redis.script import Script, telling, writing
+from app.infra.summarisers.port import Summary
+from app.sessions.copies import (
+    Copy,
+    is_hole,
+    members,
+    microseconds,
+    moment,
+    packed,
+    sealed_row,
+    sealed_summary,
+    unpacked,
+)
+from app.sessions.model import Reserved, SealedMessage, Session
 
-# However long a session lives, its hot copy is rebuilt when it is needed again after so long.
+# However long a session lives, its hot copy is made anew when it is needed again after so long.
 LONGEST_S: Final = 7 * 24 * 3600
 # Where the summary has fallen behind this far, readers go to Postgres.
 MAX_KEPT: Final = 500
+# A reader who takes longer over it than this has lost the ticket, and another may try.
+TICKET_S: Final = 3
+TICKET_BYTES: Final = 16
 
-# id, context id, role, created and stored in microseconds, length of the body; then the body and the constraints.
-_HEAD: Final = struct.Struct(">16s16sBqqI")
-_HOLE: Final = struct.Struct(">Q")
-_ROLES: Final = tuple(Role)
-EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_NO_CONTEXT: Final = bytes(16)
-MICROSECOND: Final = timedelta(microseconds=1)
-
-# Messages of one epoch never change, so that steps may come in any order and twice: each puts what it knows, and `last`
-# only rises. An append begins a window only with the first message; later, only a rebuild knows what came before.
-_PUT = writing(
-    """
-local epoch, border, last, ttl_s, may_begin = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
-local known = redis.call('HGET', KEYS[4], 'epoch')
-if known and tonumber(known) > tonumber(epoch) then return 'newer' end
-if known and tonumber(known) < tonumber(epoch) then
+# KEYS: 3 the messages, 4 what is known of them, 5 the ticket.
+_WRITE: Final = """
+redis.call('DEL', KEYS[5])
+local known = redis.call('HMGET', KEYS[4], 'generation', 'epoch', 'border', 'last')
+local function drop()
     redis.call('DEL', KEYS[3], KEYS[4])
-    known = false
+    return {me(), 'dropped'}
 end
-if not known then
-    if may_begin == '0' then return 'unknown' end
-    redis.call('HSET', KEYS[4], 'epoch', epoch, 'last', '0')
-end
+if known[1] ~= ARGV[1] or known[2] ~= ARGV[2] then return drop() end
+local border, last = tonumber(known[3]), tonumber(known[4])
+"""
+
+_APPEND = writing(
+    _WRITE
+    + """
+local version, at, ttl_s, newest = ARGV[3], ARGV[4], ARGV[5], tonumber(ARGV[#ARGV - 1])
 for place = 6, #ARGV, 2 do
-    redis.call('ZREMRANGEBYSCORE', KEYS[3], ARGV[place], ARGV[place])
+    local there = redis.call('ZRANGEBYSCORE', KEYS[3], ARGV[place], ARGV[place])
+    if tonumber(ARGV[place]) <= border or (there[1] and there[1] ~= ARGV[place + 1]) then return drop() end
     redis.call('ZADD', KEYS[3], ARGV[place], ARGV[place + 1])
 end
-if tonumber(last) > tonumber(redis.call('HGET', KEYS[4], 'last')) then redis.call('HSET', KEYS[4], 'last', last) end
-redis.call('ZREMRANGEBYSCORE', KEYS[3], '-inf', border)
-redis.call('ZREMRANGEBYRANK', KEYS[3], 0, -(MAX_KEPT + 1))
+if newest > last then
+    redis.call('HSET', KEYS[4], 'last', newest, 'version', version, 'active', at)
+    last = newest
+end
+if last - border > MAX_KEPT then return drop() end
 keep(ttl_s)
-return 'kept'
+return {me(), 'kept'}
 """.replace("MAX_KEPT", str(MAX_KEPT))
 )
 
-_READ = Script("""
-local epoch, border, last = ARGV[1], ARGV[2], ARGV[3]
-local state = redis.call('HMGET', KEYS[2], 'epoch', 'last')
-if state[1] ~= epoch or tonumber(state[2]) < tonumber(last) then return false end
-local found = redis.call('ZRANGEBYSCORE', KEYS[1], '(' .. border, last, 'WITHSCORES')
-if #found ~= 2 * (tonumber(last) - tonumber(border)) then return false end
-return found
+_SUMMARISE = writing(
+    _WRITE
+    + """
+if tonumber(ARGV[3]) > border then
+    redis.call('HSET', KEYS[4], 'border', ARGV[3], 'summary', ARGV[4])
+    redis.call('ZREMRANGEBYSCORE', KEYS[3], '-inf', ARGV[3])
+end
+return {me(), 'kept'}
+"""
+)
+
+_DROP = writing("redis.call('DEL', KEYS[3], KEYS[4], KEYS[5]) return {me(), 'dropped'}")
+
+# KEYS: 3 the ticket.
+_TAKE = writing("""
+if not redis.call('SET', KEYS[3], ARGV[1], 'NX', 'EX', ARGV[2]) then return {me(), 'busy'} end
+keep(ARGV[2])
+return {me(), 'taken'}
 """)
 
-_DROP = writing("redis.call('DEL', KEYS[3], KEYS[4])")
+_PUT = writing("""
+if redis.call('GET', KEYS[5]) ~= ARGV[2] then return {me(), 'refused'} end
+redis.call('DEL', KEYS[3], KEYS[4], KEYS[5])
+redis.call('HSET', KEYS[4], 'generation', ARGV[1], 'epoch', ARGV[3], 'border', ARGV[4], 'last', ARGV[5],
+    'version', ARGV[6], 'active', ARGV[7], 'row', ARGV[9], 'summary', ARGV[10])
+for place = 11, #ARGV, 2 do redis.call('ZADD', KEYS[3], ARGV[place], ARGV[place + 1]) end
+keep(ARGV[8])
+return {me(), 'kept'}
+""")
+
+# KEYS: 1 the tombstone, 2 the messages, 3 what is known of them.
+_READ = telling("""
+if redis.call('EXISTS', KEYS[1]) == 1 then return {me()} end
+local known = redis.call('HMGET', KEYS[3], 'generation', 'row', 'summary', 'border', 'last', 'version', 'active')
+if known[1] ~= ARGV[1] then return {me()} end
+local found = redis.call('ZRANGEBYSCORE', KEYS[2], '(' .. known[4], known[5], 'WITHSCORES')
+if #found ~= 2 * (tonumber(known[5]) - tonumber(known[4])) then return {me()} end
+return {me(), known, found}
+""")
+
+Args = Sequence[bytes | str | int]
 
 
 class Window:
-    """The windows of all sessions. Where Redis is out of reach nothing is kept and nothing is found."""
+    """The hot copies of all sessions. Nothing is found here unless it is the truth at this moment."""
 
-    def __init__(self, redis: RedisStore) -> None:
-        """Take the store."""
+    def __init__(self, redis: RedisStore, lease: Lease) -> None:
+        """Take the store, and under what it is trusted."""
         self._redis = redis
+        self._lease = lease
+
+    @property
+    def is_trusted(self) -> bool:
+        """Say whether it is worth while to look here."""
+        return self._lease.held() is not None
 
     async def append(self, scope: Scope, session_id: UUID, reserved: Reserved, sealed: Sequence[SealedMessage]) -> None:
-        """Put messages that are committed. In whatever order appends come here, the window is the same in the end."""
-        await self._put(
-            scope,
-            session_id,
-            (reserved.content_version, reserved.summary_seq, sealed[-1].seq, reserved.ttl_s),
-            {message.seq: packed(message) for message in sealed},
-            may_begin=reserved.first == 1,
-        )
+        """Add messages that are committed. In whatever order appends come here, the copy is the same in the end.
 
-    async def rebuild(self, scope: Scope, session: Session, sealed: Sequence[SealedMessage]) -> None:
-        """Put all messages after the summary, as one snapshot of Postgres shows them with the session."""
-        if session.last - session.summary_seq > MAX_KEPT:
-            return
-        members = {seq: _HOLE.pack(seq) for seq in range(session.summary_seq + 1, session.next_seq)}
-        members |= {message.seq: packed(message) for message in sealed}
-        await self._put(
-            scope,
-            session.id,
-            (session.content_version, session.summary_seq, session.last, session.ttl_s),
-            members,
-            may_begin=True,
-        )
+        Like every method that follows a change, it raises `store_unavailable` where a reader could miss the change.
+        """
+        args: list[bytes | str | int] = [reserved.content_version, reserved.version, microseconds(reserved.at)]
+        args += [min(reserved.ttl_s, LONGEST_S)]
+        for message in sealed:
+            args += [message.seq, packed(message)]
+        await self._lease.follow(self._step(scope, session_id, _APPEND, args))
 
-    async def read(self, scope: Scope, session: Session) -> Sequence[SealedMessage] | None:
-        """Return the messages after the summary up to the session's last; None where the copy can't show just these."""
-        names = [keys.window(scope.usr, session.id), keys.window_state(scope.usr, session.id)]
-        try:
-            found = await self._redis.run(_READ, names, [session.content_version, session.summary_seq, session.last])
-        except AppError:
-            return None
-        if found is None:
-            return None
-        pairs = zip(found[::2], found[1::2], strict=True)
-        return [unpacked(member, int(seq)) for member, seq in pairs if len(member) != _HOLE.size]
+    async def summarise(self, scope: Scope, session: Session, box: Box, summary: Summary, summary_seq: int) -> None:
+        """Show a summary that is committed, in place of the one that `session` shows and of what it covers."""
+        args: Args = [session.content_version, summary_seq, sealed_summary(box, session.id, summary)]
+        await self._lease.follow(self._step(scope, session.id, _SUMMARISE, args))
 
     async def drop(self, scope: Scope, session_id: UUID) -> None:
-        """Remove a session's window where Redis can be reached; one that stays is of an epoch that nobody asks for."""
-        try:
-            await self._redis.run(_DROP, _names(scope, session_id), [])
-        except AppError:
-            return
+        """Drop what a committed change has made wrong, or may have."""
+        await self._lease.follow(self._step(scope, session_id, _DROP, []))
 
-    async def _put(
-        self,
-        scope: Scope,
-        session_id: UUID,
-        state: tuple[int, int, int, int],
-        members: dict[int, bytes],
-        *,
-        may_begin: bool,
-    ) -> None:
-        epoch, border, last, ttl_s = state
-        args: list[bytes | str | int] = [epoch, border, last, min(ttl_s, LONGEST_S), int(may_begin)]
-        for seq, member in members.items():
+    async def read(self, scope: Scope, session_id: UUID) -> Copy | None:
+        """Return the session as it is now; None where that can't be told from here."""
+        generation = self._lease.held()
+        if generation is None:
+            return None
+        usr = scope.usr
+        names = [keys.tombstone(usr), keys.window(usr, session_id), keys.window_state(usr, session_id)]
+        try:
+            server, *found = await self._redis.run(_READ, names, [generation.name.hex])
+        except AppError:
+            return None
+        # Asked for after the answer is there: this process may have been stopped for long in between.
+        if not found or not generation.vouches_for(server.decode()):
+            return None
+        return _copy(*found)
+
+    async def take_ticket(self, scope: Scope, session_id: UUID) -> "Ticket | None":
+        """Take the right to make a session's copy anew; None where it isn't to be had. Read Postgres after this."""
+        generation = self._lease.held()
+        if generation is None:
+            return None
+        token = secrets.token_hex(TICKET_BYTES)
+        names = [keys.tombstone(scope.usr), keys.index(scope.usr), keys.ticket(scope.usr, session_id)]
+        try:
+            server, outcome = await self._redis.run(_TAKE, names, [token, TICKET_S])
+        except AppError:
+            return None
+        is_mine = outcome == b"taken" and generation.vouches_for(server.decode())
+        return Ticket(self._redis, generation, token) if is_mine else None
+
+    def _step(self, scope: Scope, session_id: UUID, script: Script, args: Args) -> Callable[[str], Awaitable[str]]:
+        async def step(generation: str) -> str:
+            server, _ = await self._redis.run(script, _names(scope, session_id), [generation, *args])
+            return str(server.decode())
+
+        return step
+
+
+class Ticket:
+    """The right to make one copy, until it is used, runs out, or a writer takes it away."""
+
+    def __init__(self, redis: RedisStore, generation: Generation, token: str) -> None:
+        """Take where, in which generation, and what shows that it is ours."""
+        self._redis = redis
+        self._generation = generation
+        self._token = token
+
+    async def put(self, scope: Scope, session: Session, box: Box, sealed: Sequence[SealedMessage]) -> None:
+        """Put a session with all messages after its summary, as one snapshot of Postgres shows them. What comes of it
+        doesn't matter to who has read it.
+        """
+        if session.last - session.summary_seq > MAX_KEPT:
+            return
+        args: list[bytes | str | int] = [self._generation.name.hex, self._token]
+        args += [session.content_version, session.summary_seq, session.last, session.version]
+        args += [microseconds(session.last_active_at), min(session.ttl_s, LONGEST_S)]
+        args += [sealed_row(box, session), sealed_summary(box, session.id, session.summary)]
+        for seq, member in members(session, sealed).items():
             args += [seq, member]
         try:
-            await self._redis.run(_PUT, _names(scope, session_id), args)
+            await self._redis.run(_PUT, _names(scope, session.id), args)
         except AppError:
             return
 
 
 def _names(scope: Scope, session_id: UUID) -> list[str]:
     usr = scope.usr
-    return [keys.tombstone(usr), keys.index(usr), keys.window(usr, session_id), keys.window_state(usr, session_id)]
+    state, ticket = keys.window_state(usr, session_id), keys.ticket(usr, session_id)
+    return [keys.tombstone(usr), keys.index(usr), keys.window(usr, session_id), state, ticket]
 
 
-def packed(message: SealedMessage) -> bytes:
-    """Return the bytes that Redis holds of a message, which don't tell its sequence number."""
-    head = _HEAD.pack(
-        message.id.bytes,
-        message.context_id.bytes if message.context_id else _NO_CONTEXT,
-        _ROLES.index(message.role),
-        (message.created_at - EPOCH) // MICROSECOND,
-        (message.stored_at - EPOCH) // MICROSECOND,
-        len(message.body),
-    )
-    return head + message.body + (message.constraints or b"")
-
-
-def unpacked(member: bytes, seq: int) -> SealedMessage:
-    """Return the message of which these are the bytes."""
-    message_id, context_id, role, created, stored, length = _HEAD.unpack_from(member)
-    body_end = _HEAD.size + length
-    return SealedMessage(
-        id=UUID(bytes=message_id),
-        seq=seq,
-        role=_ROLES[role],
-        created_at=EPOCH + created * MICROSECOND,
-        stored_at=EPOCH + stored * MICROSECOND,
-        context_id=None if context_id == _NO_CONTEXT else UUID(bytes=context_id),
-        body=member[_HEAD.size : body_end],
-        constraints=member[body_end:] or None,
+def _copy(known: Sequence[bytes], found: Sequence[bytes]) -> Copy:
+    _, row, summary, border, last, version, active = known
+    pairs = zip(found[::2], found[1::2], strict=True)
+    return Copy(
+        row=row,
+        summary=summary,
+        summary_seq=int(border),
+        last=int(last),
+        version=int(version),
+        last_active_at=moment(int(active)),
+        messages=[unpacked(member, int(seq)) for member, seq in pairs if not is_hole(member)],
     )

@@ -47,6 +47,14 @@ class Health(Answer):
     stores: dict[str, str] = Field(default_factory=dict)
 
 
+class Ready(Health):
+    """The state of the process, and how sessions are read: while the lease is `held` from Redis alone, else from
+    PostgreSQL, which is slower and as right.
+    """
+
+    lease: str
+
+
 router = APIRouter(tags=["health"])
 
 
@@ -70,14 +78,15 @@ async def read_health() -> Health:
 
 @router.get(
     "/readyz",
-    response_model=Health,
-    responses={503: {"model": Health, "description": "Starting, draining, or an unsupported schema"}},
+    response_model=Ready,
+    responses={503: {"model": Ready, "description": "Starting, draining, or an unsupported schema"}},
 )
 async def read_readiness(request: Request, readiness: Annotated[Readiness, Depends(_readiness)]) -> JSONResponse:
-    """Say whether the process takes work, and which stores answer."""
+    """Say whether the process takes work, which stores answer, and how sessions are read."""
     stores = await store_states(request.app.state.pings)
     status = 200 if readiness.state is State.READY else 503
-    return JSONResponse(Health(status=readiness.state, stores=stores).model_dump(), status)
+    lease = request.app.state.lease_state()
+    return JSONResponse(Ready(status=readiness.state, stores=stores, lease=lease).model_dump(), status)
 
 
 async def store_states(pings: Mapping[str, Ping]) -> dict[str, str]:

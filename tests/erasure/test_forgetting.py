@@ -19,6 +19,7 @@ from app.core.scope import Scope
 from app.erasure.service import Erasures
 from app.infra.crypto.signing import verify
 from app.infra.embedded.stack import Stack
+from app.infra.redis.userdata import HotData
 from app.wiring import Wiring
 
 MakeScope = Callable[..., Awaitable[Scope]]
@@ -184,7 +185,8 @@ async def test_a_store_that_is_down_is_waited_for(wiring: Wiring, scope: MakeSco
     alice = await scope()
     breaking = Breaking({step: 2})
     kinds: list[UserData] = [*wiring.user_data, breaking]
-    erasures = Erasures(wiring.db, wiring.vault, wiring.directory, kinds, timedelta(hours=1))
+    hot = next(kind for kind in kinds if isinstance(kind, HotData))
+    erasures = Erasures(wiring.db, wiring.vault, wiring.directory, hot, kinds, timedelta(hours=1))
     erasure = await erasures.forget(alice)
     assert erasure.state == "running"
     with pytest.raises(AppError):

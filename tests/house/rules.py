@@ -35,6 +35,7 @@ READS_SETTINGS = {
 
 OPENS_TRANSACTIONS = {
     "app/infra/db/transaction.py": "the doors",
+    "app/infra/db/generations.py": "the lease's row: no user's data, asked for on a connection that no pool can lack",
     "app/infra/keys/store.py": "the key store: another database, which knows no scope",
     "app/infra/audit/writer.py": "the log writer: an insert-only role, rows of many users in one commit",
     "app/infra/db/migrations.py": "the schema's own version, before anybody is served",

@@ -17,6 +17,7 @@ from app.infra.redis.client import RedisStore, connect
 from app.infra.summarisers.extractive import ExtractiveSummariser
 from app.main import create_app
 from app.sessions.appending import owed
+from app.sessions.making import ViewMaker
 from app.sessions.recall import Recalls
 from app.sessions.service import Sessions
 from app.sessions.source import RecallSource, SessionSource
@@ -57,7 +58,7 @@ async def guest(open_app: FastAPI) -> AsyncIterator[httpx.AsyncClient]:
 @pytest.fixture
 def sources(wiring: Wiring, redis: RedisStore) -> Sequence[Source]:
     """Give what context assembly asks."""
-    views = Views(wiring.db, Window(redis), ExtractiveSummariser())
+    views = Views(wiring.db, Window(redis, wiring.lease), ViewMaker(ExtractiveSummariser()))
     return [SessionSource(views), RecallSource(wiring.db, the(wiring, Recalls))]
 
 

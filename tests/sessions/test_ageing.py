@@ -44,7 +44,9 @@ def removing(wiring: Wiring, redis: RedisStore) -> MakeOld:
 
     def make(forget_traces: ForgetTraces = forget_session) -> OldMessages:
         segments = SegmentStore("message", IndexCache(), "none")
-        return OldMessages(wiring.db, segments, Window(redis), ExtractiveSummariser(), forget_traces, KEEP)
+        return OldMessages(
+            wiring.db, segments, Window(redis, wiring.lease), ExtractiveSummariser(), forget_traces, KEEP
+        )
 
     return make
 

@@ -17,10 +17,9 @@ from app.sessions.claiming import Claims
 from app.sessions.guest_store import GuestStore
 from app.sessions.guests import Guests
 from app.sessions.leftovers import LEFTOVER_JOB
+from app.sessions.making import ViewMaker
 from app.sessions.model import Body, Draft, Role
 from app.sessions.service import Defaults, Sessions
-from app.sessions.view import Views
-from app.sessions.window import Window
 from app.settings import Settings
 from app.wiring import Wiring
 from tests.conftest import USER_SCOPES, MakeClient, MakeScope
@@ -56,9 +55,9 @@ async def names_in(redis: RedisStore, session: Json) -> list[bytes]:
     return [name for name in every if b"{" + parse("ses", session["id"]).hex.encode() + b"}" in name]
 
 
-def guests_of(wiring: Wiring, redis: RedisStore) -> Guests:
+def guests_of(redis: RedisStore) -> Guests:
     """Build what serves guests."""
-    return Guests(GuestStore(redis), Views(wiring.db, Window(redis), ExtractiveSummariser()), Defaults())
+    return Guests(GuestStore(redis), ViewMaker(ExtractiveSummariser()), Defaults())
 
 
 async def test_its_messages_become_the_users_in_their_order(
@@ -161,12 +160,12 @@ async def test_what_is_said_while_it_is_claimed_is_taken_along_or_refused(
 
 
 async def test_a_claim_that_died_when_it_had_closed_the_session_is_finished_by_the_same_user(
-    wiring: Wiring, redis: RedisStore, guest: httpx.AsyncClient, client: MakeClient, scope: MakeScope
+    redis: RedisStore, guest: httpx.AsyncClient, client: MakeClient, scope: MakeScope
 ) -> None:
     session, alice, bob = await begun(guest), await client(), await client("bob")
     record, caller = await read_messages(guest, session), await scope("alice")
     token = Guest(session["session_token"])
-    assert await guests_of(wiring, redis).take(token, parse("ses", session["id"]), caller.usr) is not None
+    assert await guests_of(redis).take(token, parse("ses", session["id"]), caller.usr) is not None
     assert (await guest.get(f"/v1/sessions/{session['id']}")).status_code == 404
     refused = await guest.post(f"/v1/sessions/{session['id']}/messages", json={"messages": [said("more")]})
     assert refused.status_code == 404
@@ -181,7 +180,7 @@ async def test_a_claim_that_died_after_its_commit_is_finished_by_the_same_user(
 ) -> None:
     session, alice, bob = await begun(guest), await client(), await client("bob")
     record, caller, ses = await read_messages(guest, session), await scope("alice"), parse("ses", session["id"])
-    taken = await guests_of(wiring, redis).take(Guest(session["session_token"]), ses, caller.usr)
+    taken = await guests_of(redis).take(Guest(session["session_token"]), ses, caller.usr)
     await the(wiring, Sessions).adopt(caller, ses, taken)
     assert (await claim(bob, session)).status_code == 404
     assert (await claim(alice, session)).status_code == 200
@@ -194,7 +193,7 @@ async def left_behind(wiring: Wiring, redis: RedisStore, guest: httpx.AsyncClien
     """Claim a session as one does who dies, or finds Redis gone, right after the commit."""
     session = await begun(guest)
     ses = parse("ses", session["id"])
-    taken = await guests_of(wiring, redis).take(Guest(session["session_token"]), ses, caller.usr)
+    taken = await guests_of(redis).take(Guest(session["session_token"]), ses, caller.usr)
     await the(wiring, Sessions).adopt(caller, ses, taken)
     assert await names_in(redis, session)
     return session
@@ -238,14 +237,12 @@ async def test_forgetting_a_user_reaches_what_a_claim_left(
 
 
 async def test_a_closed_session_outlives_its_ttl_for_a_while(
-    wiring: Wiring, redis: RedisStore, guest: httpx.AsyncClient, scope: MakeScope
+    redis: RedisStore, guest: httpx.AsyncClient, scope: MakeScope
 ) -> None:
     session, caller = await open_session(guest, ttl_seconds=60), await scope()
     token = Guest(session["session_token"])
-    await guests_of(wiring, redis).append(
-        token, parse("ses", session["id"]), [Draft(Role.USER, Body(content="x"))], None
-    )
-    await guests_of(wiring, redis).take(token, parse("ses", session["id"]), caller.usr)
+    await guests_of(redis).append(token, parse("ses", session["id"]), [Draft(Role.USER, Body(content="x"))], None)
+    await guests_of(redis).take(token, parse("ses", session["id"]), caller.usr)
     names = await names_in(redis, session)
     assert len(names) == 3
     assert all([3000 < await redis.command("TTL", name) <= 3600 for name in names])
@@ -255,6 +252,6 @@ async def test_without_redis_nothing_is_claimed(wiring: Wiring, scope: MakeScope
     nowhere = connect("redis://127.0.0.1:1")
     caller: Scope = await scope()
     with pytest.raises(AppError) as raised:
-        await Claims(guests_of(wiring, nowhere), the(wiring, Sessions)).claim(caller, Guest("x" * 43), uuid.uuid4())
+        await Claims(guests_of(nowhere), the(wiring, Sessions)).claim(caller, Guest("x" * 43), uuid.uuid4())
     assert raised.value.code == "store_unavailable"
     await nowhere.close()

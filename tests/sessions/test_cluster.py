@@ -2,7 +2,6 @@
 
 import signal
 from collections.abc import AsyncIterator, Iterator
-from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -11,20 +10,22 @@ import pytest_asyncio
 import structlog
 from pydantic import SecretStr
 
-from app.core.scope import Guest, Scope
+from app.core.scope import Guest
+from app.infra.db import migrations
+from app.infra.embedded.postgres import Durability
+from app.infra.embedded.stack import Server, Stack
 from app.infra.redis import keys
 from app.infra.redis.client import RedisStore, connect
 from app.infra.redis.userdata import HotData
 from app.infra.summarisers.extractive import ExtractiveSummariser
 from app.sessions.guest_store import GuestStore
 from app.sessions.guests import Guests
+from app.sessions.making import ViewMaker
 from app.sessions.model import Opening
 from app.sessions.service import Defaults, Sessions
-from app.sessions.view import Views
-from app.sessions.window import Window
 from app.settings import Settings
 from app.wiring import Wiring, build
-from tests.conftest import MakeScope, eventually
+from tests.conftest import MakeScope
 from tests.sessions import test_window as suite
 from tests.sessions.cluster import PRIMARIES, Cluster
 from tests.sessions.talk import the
@@ -53,9 +54,35 @@ async def cluster() -> AsyncIterator[Cluster]:
             await made.stop()
 
 
+@pytest.fixture(scope="module")
+def own_stack() -> Iterator[Stack]:
+    """The other servers. Its own: two Redis beside one database are never trusted."""
+    with TemporaryDirectory(prefix="cairn-clustered-") as folder:
+        Path(folder).chmod(0o755)
+        stack = Stack(Path(folder) / "data", external=frozenset({Server.REDIS}), durability=Durability.TESTS)
+        with stack:
+            migrations.upgrade(str(stack.urls.database_owner), str(stack.urls.keys))
+            yield stack
+        stack.remove()
+
+
+@pytest.fixture(scope="module")
+def settings(settings: Settings, own_stack: Stack, cluster: Cluster) -> Settings:
+    urls = own_stack.urls
+    here = {
+        "database_url": SecretStr(str(urls.database)),
+        "database_log_url": SecretStr(str(urls.database_log)),
+        "queue_url": SecretStr(str(urls.queue)),
+        "keys_url": SecretStr(str(urls.keys)),
+        "chroma_url": urls.chroma,
+        "redis_url": SecretStr(cluster.url),
+    }
+    return settings.model_copy(update=here)
+
+
 @pytest_asyncio.fixture(scope="module")
-async def clustered(settings: Settings, cluster: Cluster) -> AsyncIterator[Wiring]:
-    async with build(settings.model_copy(update={"redis_url": SecretStr(cluster.url)})) as wired:
+async def clustered(settings: Settings) -> AsyncIterator[Wiring]:
+    async with build(settings) as wired:
         yield wired
 
 
@@ -89,7 +116,9 @@ async def test_users_are_spread_and_all_of_one_lies_together(
         opened = [(await sessions.open(user, Opening())).view.session.id for _ in range(3)]
         for session in opened:
             await sessions.append(user, session, suite.words("Never use tables."))
-        assert await HotData(redis).count(user) == 6
+        for session in opened:
+            await suite.hot_copy(wiring, redis, user, session)
+        assert await HotData(redis, wiring.lease).count(user) == 6
         node = await cluster.primary_of(keys.tombstone(user.usr))
         names = [keys.window(user.usr, session) for session in opened]
         assert await node.say("EXISTS", keys.index(user.usr), *names) == 4
@@ -97,8 +126,8 @@ async def test_users_are_spread_and_all_of_one_lies_together(
     assert len(serving) == PRIMARIES
 
 
-async def test_a_guests_session_lies_together(wiring: Wiring, scope: MakeScope, redis: RedisStore) -> None:
-    guests = Guests(GuestStore(redis), Views(wiring.db, Window(redis), ExtractiveSummariser()), Defaults())
+async def test_a_guests_session_lies_together(scope: MakeScope, redis: RedisStore) -> None:
+    guests = Guests(GuestStore(redis), ViewMaker(ExtractiveSummariser()), Defaults())
     user = await scope()
     for _ in range(USERS):
         opened = await guests.open(Opening())
@@ -128,15 +157,11 @@ async def test_a_primary_is_killed_and_its_replica_goes_on(
         await sessions.append(user, session, suite.words("meanwhile"))
         assert suite.texts(await sessions.view(user, session)) == ["before", "meanwhile"]
 
-    async def is_hot(user: Scope) -> bool:
-        view = await sessions.view(user, opened[user])
-        return await Window(redis).read(user, view.session) is not None
-
-    await eventually(partial(is_hot, alice))
+    await suite.hot_copy(wiring, redis, alice, opened[alice])
     assert (await cluster.primary_of(keys.tombstone(alice.usr))).port != victim.port
     for user, session in opened.items():
         await sessions.append(user, session, suite.words("after"))
         assert suite.texts(await sessions.view(user, session)) == ["before", "meanwhile", "after"]
-        await eventually(partial(is_hot, user))
-        await HotData(redis).erase(user)
-        assert await HotData(redis).count(user) == 0
+        await suite.hot_copy(wiring, redis, user, session)
+        await HotData(redis, wiring.lease).erase(user)
+        assert await HotData(redis, wiring.lease).count(user) == 0

@@ -20,12 +20,10 @@ from app.infra.summarisers.extractive import ExtractiveSummariser
 from app.main import create_app
 from app.sessions.guest_store import MAX_MESSAGES, GuestStore
 from app.sessions.guests import Guests
+from app.sessions.making import ViewMaker
 from app.sessions.model import Body, Draft, Opening, Role
 from app.sessions.service import Defaults
-from app.sessions.view import Views
-from app.sessions.window import Window
 from app.settings import Settings
-from app.wiring import Wiring
 from tests.conftest import MakeClient
 from tests.sessions.talk import Json, append, open_session, read_messages, read_session, said
 
@@ -264,9 +262,9 @@ async def test_nothing_is_left_after_a_delete(guest: httpx.AsyncClient, redis: R
     assert (await guest.get(path)).status_code == 404
 
 
-async def test_nothing_is_left_when_it_has_expired(wiring: Wiring, redis: RedisStore) -> None:
-    views = Views(wiring.db, Window(redis), ExtractiveSummariser())
-    guests = Guests(GuestStore(redis), views, Defaults())
+async def test_nothing_is_left_when_it_has_expired(redis: RedisStore) -> None:
+    maker = ViewMaker(ExtractiveSummariser())
+    guests = Guests(GuestStore(redis), maker, Defaults())
     opened = await guests.open(Opening(ttl_s=60))
     ses = opened.view.session.id
     names = [anonymous(ses), anonymous_messages(ses), anonymous_appends(ses)]
@@ -324,11 +322,11 @@ async def test_nothing_is_written_to_postgres(guest: httpx.AsyncClient, settings
     assert min(taken) == 0
 
 
-async def test_without_redis_there_is_a_503(wiring: Wiring) -> None:
+async def test_without_redis_there_is_a_503() -> None:
     nowhere = connect("redis://127.0.0.1:1")
-    views = Views(wiring.db, Window(nowhere), ExtractiveSummariser())
+    maker = ViewMaker(ExtractiveSummariser())
     with pytest.raises(AppError) as raised:
-        await Guests(GuestStore(nowhere), views, Defaults()).open(Opening())
+        await Guests(GuestStore(nowhere), maker, Defaults()).open(Opening())
     assert raised.value.code == "store_unavailable"
     await nowhere.close()
 

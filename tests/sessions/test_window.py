@@ -4,20 +4,23 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
+from uuid import UUID
 
 import pytest
 from pydantic import SecretStr
 from redis.asyncio import RedisCluster
 
 from app.core.errors import AppError
+from app.core.scope import Scope
 from app.infra.redis.client import RedisStore, connect
 from app.infra.redis.userdata import HotData
+from app.sessions.copies import Copy
 from app.sessions.model import Body, Draft, Opening, Role, View
 from app.sessions.service import Sessions
 from app.sessions.window import Window
 from app.settings import Settings
 from app.wiring import Wiring, build
-from tests.conftest import MakeScope, eventually
+from tests.conftest import MakeClient, MakeScope, eventually
 from tests.sessions.talk import the
 
 
@@ -27,6 +30,22 @@ def words(*texts: str) -> list[Draft]:
 
 def texts(view: View) -> list[str]:
     return [message.text for message in view.window]
+
+
+async def hot_copy(wiring: Wiring, redis: RedisStore, user: Scope, session_id: UUID) -> Copy:
+    """Wait until the session is read from Redis alone, and return what is there."""
+    sessions, window, found = the(wiring, Sessions), Window(redis, wiring.lease), list[Copy]()
+
+    async def is_hot() -> bool:
+        copy = await window.read(user, session_id)
+        if copy is None:
+            await sessions.view(user, session_id)
+        else:
+            found.append(copy)
+        return bool(found)
+
+    await eventually(is_hot)
+    return found[0]
 
 
 @asynccontextmanager
@@ -46,13 +65,15 @@ async def test_the_window_is_read_from_redis_and_is_what_postgres_has(
     session = (await sessions.open(alice, Opening(window_size=4))).view.session
     for number in range(50):
         await sessions.append(alice, session.id, words(f"message {number}"))
+    view = await sessions.view(alice, session.id)
+    copy = await hot_copy(wiring, redis, alice, session.id)
+    assert [message.seq for message in copy.messages][-4:] == [47, 48, 49, 50]
+    assert await sessions.view(alice, session.id) == view
+    await sessions.append(alice, session.id, words("message 50"))
     hot = await sessions.view(alice, session.id)
-    kept = await Window(redis).read(alice, hot.session)
-    assert kept is not None
-    assert [message.seq for message in kept][-4:] == [47, 48, 49, 50]
+    assert texts(hot) == [f"message {number}" for number in range(47, 51)]
     async with without_redis(settings) as cold:
         assert await cold.view(alice, session.id) == hot
-    assert texts(hot) == [f"message {number}" for number in range(46, 50)]
 
 
 async def test_redis_emptied_in_mid_session_changes_nothing(
@@ -67,7 +88,7 @@ async def test_redis_emptied_in_mid_session_changes_nothing(
     await redis.command("FLUSHALL")
     await sessions.append(alice, session.id, words("after the flood"))
     assert texts(await sessions.view(alice, session.id)) == ["27", "28", "29", "after the flood"]
-    assert await HotData(redis).count(alice) > 0
+    await hot_copy(wiring, redis, alice, session.id)
 
 
 async def test_without_redis_appends_and_reads_go_on_and_no_stale_window_is_left(
@@ -157,12 +178,11 @@ async def test_a_server_that_lost_its_scripts_is_sent_them_again(
 ) -> None:
     alice, sessions = await scope(), the(wiring, Sessions)
     session = (await sessions.open(alice, Opening())).view.session
+    await hot_copy(wiring, redis, alice, session.id)
     await redis.command("SCRIPT FLUSH")
     await sessions.append(alice, session.id, words("one"))
     await redis.command("SCRIPT FLUSH")
-    kept = await Window(redis).read(alice, (await sessions.view(alice, session.id)).session)
-    assert kept is not None
-    assert len(kept) == 1
+    assert len((await hot_copy(wiring, redis, alice, session.id)).messages) == 1
 
 
 @pytest.mark.parametrize("url", ["redis://127.0.0.1:1/0", "cluster+redis://127.0.0.1:1"])
@@ -196,9 +216,10 @@ async def test_a_connection_that_a_cluster_client_closes_while_it_opens_is_a_fai
 
 
 async def test_a_dead_user_has_no_window_and_gets_none(wiring: Wiring, scope: MakeScope, redis: RedisStore) -> None:
-    alice, sessions, hot = await scope(), the(wiring, Sessions), HotData(redis)
+    alice, sessions, hot = await scope(), the(wiring, Sessions), HotData(redis, wiring.lease)
     session = (await sessions.open(alice, Opening())).view.session
     await sessions.append(alice, session.id, words("one"))
+    await hot_copy(wiring, redis, alice, session.id)
     assert await hot.count(alice) == 2
     for _ in range(2):
         await hot.erase(alice)
@@ -212,7 +233,17 @@ async def test_nothing_readable_lies_in_redis(wiring: Wiring, scope: MakeScope, 
     alice, sessions = await scope(), the(wiring, Sessions)
     session = (await sessions.open(alice, Opening(title="ornithopter"))).view.session
     await sessions.append(alice, session.id, words("Never mention the ornithopter."))
+    await hot_copy(wiring, redis, alice, session.id)
     names = await redis.command("ZRANGE", f"cairn:{{{alice.usr.hex}}}:keys", 0, -1)
-    assert names
-    for name in names:
-        assert b"ornithopter" not in await redis.command("DUMP", name)
+    kept = [dump for dump in [await redis.command("DUMP", name) for name in names] if dump]  # tickets are gone by now
+    assert len(kept) == 2
+    assert not any(b"ornithopter" in dump for dump in kept)
+
+
+async def test_readiness_tells_how_the_lease_stands(client: MakeClient) -> None:
+    alice = await client()
+
+    async def is_held() -> bool:
+        return bool((await alice.get("/readyz")).json()["lease"] == "held")
+
+    await eventually(is_held)

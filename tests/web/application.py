@@ -255,6 +255,7 @@ def make_app(readiness: Readiness | None = None) -> FastAPI:
     app.include_router(router, dependencies=[Depends(health.serving), Depends(strict)])
     app.state.readiness = readiness or ready()
     app.state.pings = {}
+    app.state.lease_state = lambda: "held"
     app.state.cursor_key = b"a key for cursors"
     app.state.tokens = Tokens(SharedSecret(SECRET), Policy())
     app.state.directory = Register()

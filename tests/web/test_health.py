@@ -31,7 +31,11 @@ async def test_a_store_that_is_down_does_not_end_readiness(site: Site, monkeypat
     site.app.state.pings = {"postgres": _up, "redis": _down, "chroma": _stuck}
     answer = await site.client.get("/readyz")
     assert answer.status_code == 200
-    assert answer.json() == {"status": "ready", "stores": {"postgres": "up", "redis": "down", "chroma": "down"}}
+    assert answer.json() == {
+        "status": "ready",
+        "stores": {"postgres": "up", "redis": "down", "chroma": "down"},
+        "lease": "held",
+    }
 
 
 @pytest.mark.parametrize(

@@ -51,6 +51,24 @@ installation = Table(
     CheckConstraint("singleton", name="singleton"),
 )
 
+# Whether Redis is trusted, and which servers: one row (app/infra/db/generations.py), reached by functions alone.
+generation = Table(
+    "generation",
+    metadata,
+    Column("singleton", Boolean, primary_key=True, server_default=text("true")),
+    # Another with each change: what is in Redis bears the name of the generation that it was put there in.
+    Column("name", Uuid, nullable=False),
+    # Empty where Redis isn't trusted.
+    Column("servers", ARRAY(Text), nullable=False),
+    # Whether no process may still believe in an earlier generation.
+    Column("is_settled", Boolean, nullable=False),
+    Column("changed_at", DateTime(timezone=True), nullable=False),
+    # The database server and the transaction that wrote this: what was restored shows others.
+    Column("written_on", Text, nullable=False),
+    Column("written_by", BigInteger, nullable=False),
+    CheckConstraint("singleton", name="singleton"),
+)
+
 idempotency = owned(
     "idempotency",
     Column("agent", Text, nullable=False),

@@ -14,11 +14,12 @@ from redis.exceptions import NoScriptError, RedisClusterException, RedisError
 
 from app.core import timing
 from app.core.errors import AppError
-from app.infra.redis.script import Script
+from app.infra.redis.script import PRIMARY, WHO, Script
 
 CONNECT_TIMEOUT_S = 0.5
 ANSWER_TIMEOUT_S = 0.5
-POOL_WAIT_S = 0.5
+# Longer than the time-outs: that all connections are at work says nothing of Redis.
+POOL_WAIT_S = 2
 MAX_CONNECTIONS = 32
 # After a failure Redis is left alone for so long: its callers have Postgres.
 BREAK_S = 0.5
@@ -57,6 +58,18 @@ class RedisStore:
             async with self._room:
                 return await self._client.execute_command(name, *args)
 
+    async def servers(self) -> frozenset[str]:
+        """Return who the primaries are. Raises `store_unavailable` unless all of them answer, are primaries and have
+        room. It asks whether Redis was left alone or not, and has nobody leave it alone.
+        """
+        try:
+            answers = await self._asked_all()
+        except self._failures as error:
+            raise _unavailable() from error
+        if not all(who.startswith(PRIMARY.encode()) and state == b"ready" for who, state in answers):
+            raise _unavailable()
+        return frozenset(who.decode() for who, _ in answers)
+
     async def ping(self) -> None:
         """Ask for an answer. Raises `store_unavailable` without one."""
         with self._guarded():
@@ -65,6 +78,15 @@ class RedisStore:
     async def close(self) -> None:
         """Close the connections."""
         await self._client.aclose()
+
+    async def _asked_all(self) -> Sequence[tuple[bytes, bytes]]:
+        client = self._client
+        if not isinstance(client, RedisCluster):
+            return [await client.eval(WHO.text, 0)]
+        await client.initialize()
+        primaries = client.get_primaries()
+        asked = (client.execute_command("EVAL", WHO.text, 0, target_nodes=node) for node in primaries)
+        return list(await asyncio.gather(*asked))
 
     @contextmanager
     def _guarded(self) -> Iterator[None]:

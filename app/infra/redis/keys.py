@@ -36,3 +36,8 @@ def anonymous_appends(session_id: UUID) -> str:
 def window_state(usr: UUID, session_id: UUID) -> str:
     """Name what is known of the window: which epoch of the session it shows, and how far."""
     return f"cairn:{{{usr.hex}}}:window:{session_id.hex}:state"
+
+
+def ticket(usr: UUID, session_id: UUID) -> str:
+    """Name the right to make the session's window anew, which one reader has at a time and every writer takes away."""
+    return f"cairn:{{{usr.hex}}}:window:{session_id.hex}:ticket"

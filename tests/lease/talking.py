@@ -1,0 +1,110 @@
+"""A session that one process writes and another reads, what is written to it, and what Postgres is asked meanwhile."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import asyncpg
+import pytest
+from asyncpg.pool import Pool
+from sqlalchemy import event
+from sqlalchemy.engine import Engine
+
+from app.core.idempotency import Attempt
+from app.core.scope import Scope
+from app.core.versions import Exactly
+from app.infra.embedded.stack import Stack
+from app.infra.redis.client import RedisStore
+from app.sessions import store
+from app.sessions.model import Opening, View
+from app.sessions.service import Sessions
+from app.wiring import Wiring
+from tests.sessions.talk import the
+from tests.sessions.test_window import hot_copy, words
+
+
+class Talk:
+    """A session of one user's that one process writes and another reads."""
+
+    def __init__(self, processes: list[Wiring], redis: RedisStore, alice: Scope) -> None:
+        self.writer, self.reader = (the(each, Sessions) for each in processes)
+        self.processes, self.redis, self.alice = processes, redis, alice
+        self.view: View
+
+    async def begin(self) -> None:
+        self.view = (await self.writer.open(self.alice, Opening(title="first"))).view
+        await self.say("one")
+        await self.warm()
+
+    async def warm(self) -> None:
+        """Wait until the reader needs Redis alone."""
+        await hot_copy(self.processes[1], self.redis, self.alice, self.view.session.id)
+
+    async def say(self, text: str, attempt: Attempt | None = None) -> None:
+        await self.writer.append(self.alice, self.view.session.id, words(text), attempt)
+
+    async def read(self) -> View:
+        return await self.reader.view(self.alice, self.view.session.id)
+
+    async def recorded(self) -> View:
+        """Return the session as Postgres has it."""
+        async with self.processes[0].db.read(self.alice) as tx:
+            session = await store.find_session(tx, self.view.session.id)
+            assert session is not None
+            return await self.writer._views.view_in(tx, session)  # noqa: SLF001 - the record's own view: what all must equal
+
+
+@contextmanager
+def statements() -> Iterator[list[str]]:
+    """Gather what is asked of Postgres meanwhile, by whichever part of this process."""
+    asked: list[str] = []
+
+    def note(_connection: object, _cursor: object, statement: str, *_: object) -> None:
+        asked.append(statement)
+
+    event.listen(Engine, "before_cursor_execute", note)
+    acquire = Pool.acquire
+
+    def noted(pool: Pool, **options: Any) -> Any:  # noqa: ANN401 - the pool's own
+        asked.append("a question to the key store")
+        return acquire(pool, **options)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(Pool, "acquire", noted)
+        try:
+            yield asked
+        finally:
+            event.remove(Engine, "before_cursor_execute", note)
+
+
+async def asked_as_superuser(stack: Stack, query: str, *args: object) -> Any:  # noqa: ANN401 - the column's type is the query's
+    connection = await asyncpg.connect(stack.admin_url.rsplit("/", 1)[0] + "/cairn")
+    try:
+        return await connection.fetchval(query, *args)
+    finally:
+        await connection.close()
+
+
+async def change(talk: Talk) -> None:
+    version = (await talk.recorded()).session.version
+    await talk.writer.change(
+        talk.alice, talk.view.session.id, {"title": "second", "window_size": 3}, Exactly(frozenset({version}))
+    )
+
+
+async def take_out(talk: Talk) -> None:
+    message = (await talk.recorded()).window[0]
+    await talk.writer.delete_message(talk.alice, talk.view.session.id, message.id)
+
+
+async def say(talk: Talk) -> None:
+    await talk.say("Never use tables.")
+
+
+async def summarise(talk: Talk) -> None:
+    for number in range(40):
+        await talk.say(f"Always mention {number}.")
+
+
+WRITES = [change, take_out, say, summarise]
+Write = Callable[[Talk], Any]

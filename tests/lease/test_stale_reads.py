@@ -1,0 +1,155 @@
+"""Processes write and read while Redis is killed, emptied, set back and held, and they too: no read is stale."""
+
+import asyncio
+import os
+import random
+import signal
+import sys
+import time
+from asyncio.subprocess import PIPE, Process
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from pathlib import Path
+
+import pytest
+from pydantic import SecretStr
+
+from app.core.scope import Scope, Subject
+from app.sessions.model import Opening
+from app.sessions.service import Sessions
+from app.settings import Settings
+from app.wiring import build
+from tests.lease.own_redis import OwnRedis
+from tests.sessions.talk import the
+
+ROOT = Path(__file__).parents[2]
+FAULTS = 10
+SESSIONS = 2
+KINDS = ("write", "read", "read")
+HELD_S = (0.1, 1.6)
+BETWEEN_S = (0.0, 1.2)
+SECRETS = ("auth_secret", "master_key", "database_url", "database_log_url", "queue_url", "keys_url")
+
+
+@dataclass(frozen=True)
+class Told:
+    """An answer: when it was asked for and given, and what it showed."""
+
+    kind: str
+    session: str
+    asked_at: float
+    answered_at: float
+    version: int
+    last: int
+
+
+@pytest.mark.timeout(300)  # three processes start
+async def test_no_read_is_stale_whatever_befalls_redis_and_the_processes(
+    settings: Settings, servers: list[OwnRedis]
+) -> None:
+    redis = servers[0]
+    seed = random.randrange(10**6)  # noqa: S311 - which fault comes next is no secret
+    environment = made_environment(settings, redis)
+    arguments = await begun(settings, redis)
+    processes = [await started(kind, arguments, environment) for kind in KINDS]
+    outputs = [asyncio.create_task(output(each)) for each in processes]
+    await torn(random.Random(seed), redis, processes)  # noqa: S311 - which fault comes next is no secret
+    for each in processes:
+        assert each.stdin is not None
+        each.stdin.write(b"end\n")
+    told = [line for lines in await asyncio.gather(*outputs) for line in lines]
+    assert [each.returncode for each in processes] == [0] * len(processes)
+    assert stale(told) == [], seed
+    writes = [each for each in told if each.kind == "wrote"]
+    assert len(writes) > FAULTS
+    assert len(told) - len(writes) > FAULTS
+
+
+async def torn(chance: random.Random, redis: OwnRedis, processes: Sequence[Process]) -> None:
+    """Do so many things to Redis and to the readers, each at some moment."""
+    await redis.save()
+    for _ in range(FAULTS):
+        await asyncio.sleep(chance.uniform(*BETWEEN_S))
+        fault = chance.choice(["save", "empty", "set back", "hold", "stop"])
+        if fault == "save":
+            await redis.save()
+        elif fault == "empty":
+            await redis.say("FLUSHALL")
+        elif fault == "set back":
+            await redis.restart_from_what_was_saved()
+        elif fault == "hold":
+            redis.send(signal.SIGSTOP)
+            await asyncio.sleep(chance.uniform(*HELD_S))
+            redis.send(signal.SIGCONT)
+        else:
+            stopped = chance.choice(processes)
+            stopped.send_signal(signal.SIGSTOP)
+            await asyncio.sleep(chance.uniform(*HELD_S))
+            stopped.send_signal(signal.SIGCONT)
+
+
+def stale(told: Sequence[Told]) -> list[tuple[Told, Told]]:
+    """Return each read that doesn't show what was written when it began, with the last write before it."""
+    found = []
+    for session in {each.session for each in told}:
+        mine = [each for each in told if each.session == session]
+        writes = sorted((each for each in mine if each.kind == "wrote"), key=lambda each: each.answered_at)
+        versions = list(accumulate((each.version for each in writes), max))
+        numbers = list(accumulate((each.last for each in writes), max))
+        times = [each.answered_at for each in writes]
+        for read in mine:
+            before = bisect_left(times, read.asked_at) - 1
+            is_stale = before >= 0 and (read.version < versions[before] or read.last < numbers[before])
+            if read.kind == "read" and is_stale:
+                found.append((read, writes[before]))
+    return found
+
+
+async def begun(settings: Settings, redis: OwnRedis) -> list[str]:
+    """Make a user with some sessions; return how a process is told of them."""
+    async with build(settings.model_copy(update={"redis_url": SecretStr(redis.url)})) as wiring:
+        usr = await wiring.directory.enter(Subject("", "acme", "alice"), int(time.time()), None)
+        sessions, alice = the(wiring, Sessions), Scope("acme", usr, None)
+        opened = [(await sessions.open(alice, Opening())).view.session.id.hex for _ in range(SESSIONS)]
+    return ["acme", usr.hex, *opened]
+
+
+def made_environment(settings: Settings, redis: OwnRedis) -> dict[str, str]:
+    secrets = {f"CAIRN_{name.upper()}": getattr(settings, name).get_secret_value() for name in SECRETS}
+    return {**os.environ, **secrets, "CAIRN_CHROMA_URL": settings.chroma_url, "CAIRN_REDIS_URL": redis.url}
+
+
+async def started(kind: str, arguments: Sequence[str], environment: dict[str, str]) -> Process:
+    """Start a process and wait until it is ready; then it begins."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-m",
+        "tests.lease.watching",
+        kind,
+        *arguments,
+        env=environment,
+        cwd=ROOT,
+        stdin=PIPE,
+        stdout=PIPE,
+    )
+    assert process.stdout is not None
+    assert process.stdin is not None
+    while (line := await process.stdout.readline()) != b"ready\n":
+        assert line, "it ended before it was ready"
+    process.stdin.write(b"go\n")
+    return process
+
+
+async def output(process: Process) -> list[Told]:
+    """Return all that a process tells until it ends. Its log goes to the same place."""
+    assert process.stdout is not None
+    told = []
+    while line := await process.stdout.readline():
+        words = line.decode(errors="replace").split()
+        if words and words[0] in {"wrote", "read"}:
+            kind, session, asked_at, answered_at, version, last = words
+            told.append(Told(kind, session, float(asked_at), float(answered_at), int(version), int(last)))
+    await process.wait()
+    return told
