@@ -63,6 +63,16 @@ async def test_only_a_row_that_is_new_or_changed_is_opened() -> None:
     assert len(found) == 5
 
 
+async def test_the_newest_row_of_one_item_is_told_and_none_where_nothing_is_decoded() -> None:
+    cache, key, rows = IndexCache(LARGE), Key(uuid4(), "message"), Rows(3)
+    assert cache.newest(key) is None
+    await load(cache, key, rows)
+    assert cache.newest(key) == UUID(int=2)
+    rows.parts = [Part(UUID(int=7), -1)]
+    await load(cache, key, rows)
+    assert cache.newest(key) == UUID(int=0)
+
+
 async def test_users_kinds_and_models_are_apart() -> None:
     cache, usr, rows = IndexCache(LARGE), uuid4(), Rows(2)
     for key in (Key(usr, "message"), Key(usr, "chunk"), Key(uuid4(), "message")):

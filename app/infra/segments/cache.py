@@ -13,7 +13,7 @@ from app.infra.segments.packing import Spot, at, merge
 
 DEFAULT_CAPACITY_BYTES: Final = 256 * 2**20
 # Rows of one newer item each are merged in runs of so many, which are kept: an append changes the last run alone.
-RUN_PARTS: Final = 32
+RUN_PARTS: Final = 8
 
 
 class Part(NamedTuple):
@@ -68,6 +68,12 @@ class IndexCache:
         self._shelves: OrderedDict[Key, _Shelf] = OrderedDict()
         self._building: dict[tuple[Key, tuple[Part, ...], str], asyncio.Task[_Shelf]] = {}
         self.size_bytes = 0
+
+    def newest(self, key: Key) -> UUID | None:
+        """Return the newest row of one item that is decoded here, None where nothing is: what is newer is missing."""
+        shelf = self._shelves.get(key)
+        newer = () if shelf is None else (part.id for part in shelf.order if part.stamp >= 0)
+        return None if shelf is None else max(newer, default=UUID(int=0))
 
     def draft(self, key: Key, parts: Sequence[Part], model: str) -> Draft:
         """Begin an index of these rows, in the order given: of an item in several rows the last one counts."""

@@ -2,10 +2,26 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any, Final
 from uuid import UUID
 
-from sqlalchemy import Row, delete, insert, literal, select, union_all, update
+from sqlalchemy import (
+    BigInteger,
+    LargeBinary,
+    Row,
+    Select,
+    case,
+    cast,
+    delete,
+    func,
+    insert,
+    literal,
+    null,
+    select,
+    union_all,
+    update,
+)
 
 from app.core.audit import AuditEntry
 from app.core.ids import uuid7
@@ -17,6 +33,10 @@ from app.infra.segments.index import Index
 from app.infra.segments.packing import Item, Spot, Vector, at, merge, pack, with_vectors, without
 from app.infra.segments.tables import segment_items, segments
 
+# So many embedded items make a segment, and such small segments a full one: a recall reads few rows, an item is written
+# twice. A segment of FULL_ITEMS or more, as deletions leave it, stays as it is.
+SMALL_ITEMS: Final = 32
+FULL_ITEMS: Final = 256
 # A batch of writes at a time: a statement's size stays bounded, whatever a document has.
 BATCH: Final = 512
 _ROW: Final = (
@@ -83,13 +103,13 @@ class SegmentStore:
             )
 
     async def compact(self, tx: Transaction, entry: AuditEntry) -> int:
-        """Put 512 embedded items, where there are so many, into a segment; return how many were put. One segment a
-        call.
+        """Put embedded items, where there are enough of them, into a segment, or small segments into a full one; return
+        how many items were moved. One segment a call.
         """
         oldest = select(segment_items.c.id).filter_by(**self._mine(tx), embedded=True)
         ids = [row.id for row in await tx.rows(oldest.order_by(segment_items.c.id).limit(MAX_ITEMS))]
-        if len(ids) < MAX_ITEMS:
-            return 0
+        if len(ids) < SMALL_ITEMS:
+            return await self._merge_small(tx, entry)
         # What a deletion took meanwhile doesn't come back here, and doesn't come back into the segment.
         taken = delete(segment_items).filter_by(**self._mine(tx)).where(segment_items.c.id.in_(ids)).returning(*_ROW)
         rows = sorted((await tx.change(taken, entry)).all(), key=lambda row: row.id)
@@ -101,8 +121,33 @@ class SegmentStore:
         await self._put_back(tx, {row: opened[row] for row in stale}, entry)
         return len(ready)
 
+    async def _alone(self, tx: Transaction) -> None:
+        """Wait for who moves items from segment to segment, or takes some out: one that looks for an item while it is
+        moved would find it in neither.
+        """
+        name = func.hashtextextended(f"segments {tx.scope.usr} {self._kind}", 0)
+        await tx.rows(select(func.pg_advisory_xact_lock(name)))
+
+    async def _merge_small(self, tx: Transaction, entry: AuditEntry) -> int:
+        """Make a full segment of small ones, where they suffice: each item is written twice, and few rows are read."""
+        await self._alone(tx)
+        items = func.cardinality(segments.c.item_ids)
+        small = select(segments.c.id, items.label("items")).filter_by(**self._mine(tx)).where(items < FULL_ITEMS)
+        listed = await tx.rows(small.order_by(segments.c.id))
+        if sum(row.items for row in listed) < MAX_ITEMS:
+            return 0
+        sums = accumulate(row.items for row in listed)
+        chosen = [row.id for row, held in zip(listed, sums, strict=True) if held <= MAX_ITEMS]
+        taken = delete(segments).filter_by(**self._mine(tx)).where(segments.c.id.in_(chosen))
+        rows = (await tx.change(taken.returning(segments.c.id, segments.c.body_sealed), entry)).all()
+        opened = [decode(tx.box.open(row.body_sealed, _segment_place(row.id))) for row in sorted(rows)]
+        if opened:
+            await self._insert_segment(tx, merge(opened, self.model), entry)
+        return sum(map(len, opened))
+
     async def remove(self, tx: Transaction, ids: Sequence[UUID], entry: AuditEntry) -> None:
         """Take items out, wherever they are. Newer items first: compaction moves from there into the segments."""
+        await self._alone(tx)
         for start in range(0, len(ids), BATCH):
             some = list(ids[start : start + BATCH])
             await tx.change(
@@ -118,18 +163,44 @@ class SegmentStore:
 
     async def load(self, tx: Transaction) -> Loaded:
         """Return the index of all items as this transaction sees them."""
-        # Segments have no revision: -1 tells one from a newer item of the same id.
-        older = select(segments.c.id, literal(-1).label("stamp"), literal(value=True).label("embedded"))
-        newer = select(segment_items.c.id, segment_items.c.revision, segment_items.c.embedded)
-        either = union_all(older.filter_by(**self._mine(tx)), newer.filter_by(**self._mine(tx))).subquery()
-        # One question for both: each costs a recall a millisecond.
-        rows = await tx.rows(select(either).order_by(either.c.stamp >= 0, either.c.id))
+        key = Key(tx.scope.usr, self._kind)
+        # One question for all: each costs a recall a millisecond. What was appended since the last brings its bytes.
+        rows = await tx.rows(self._listing(tx, self._cache.newest(key)))
         parts = [Part(row.id, row.stamp) for row in rows]
-        draft = self._cache.draft(Key(tx.scope.usr, self._kind), parts, self.model)
-        sealed, spots = await self._bodies(tx, draft.missing) if draft.missing else ({}, {})
+        draft = self._cache.draft(key, parts, self.model)
+        came = {part: row for part, row in zip(parts, rows, strict=True) if row.body_sealed is not None}
+        wanted = [part for part in draft.missing if part not in came]
+        sealed, spots = await self._bodies(tx, wanted) if wanted else ({}, {})
+        sealed |= {part: row.body_sealed for part, row in came.items()}
+        spots |= {part: spot for part, row in came.items() if (spot := _spot(row)) is not None}
         box = tx.box
         index = await self._cache.finish(draft, sealed, lambda part, body: box.open(body, _place(part)), spots)
         return Loaded(index, pending=sum(not row.embedded for row in rows))
+
+    def _listing(self, tx: Transaction, newest: UUID | None) -> Select[Any]:
+        """Return the query of all rows, segments first: of an item in two the last counts.
+
+        Segments have no revision: -1 tells one from a newer item of the same id.
+        """
+        older = select(
+            segments.c.id,
+            literal(-1).label("stamp"),
+            literal(value=True).label("embedded"),
+            cast(null(), LargeBinary).label("body_sealed"),
+            cast(null(), BigInteger).label("ordinal"),
+            cast(null(), BigInteger).label("time_ms"),
+        )
+        body = null() if newest is None else case((segment_items.c.id > newest, segment_items.c.body_sealed))
+        newer = select(
+            segment_items.c.id,
+            segment_items.c.revision,
+            segment_items.c.embedded,
+            cast(body, LargeBinary),
+            segment_items.c.ordinal,
+            segment_items.c.time_ms,
+        )
+        either = union_all(older.filter_by(**self._mine(tx)), newer.filter_by(**self._mine(tx))).subquery()
+        return select(either).order_by(either.c.stamp >= 0, either.c.id)
 
     async def _put_back(self, tx: Transaction, stale: Mapping[Row[Any], Segment], entry: AuditEntry) -> None:
         """Let items whose vectors another model made wait for new ones."""
