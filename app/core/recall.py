@@ -10,6 +10,7 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
+from app.core.text.questions import asked
 from app.core.text.terms import terms
 
 # The transaction of the caller: what one is, this layer doesn't know.
@@ -100,9 +101,9 @@ def merged(question: str, messages: Sequence[tuple[Message, Said]], facts: Seque
 
 
 def _shares(question: str, texts: Sequence[str]) -> list[float]:
-    asked = set(terms(question))
-    held = [asked & set(terms(text[:MAX_CHARS])) for text in texts]
-    counts = {term: sum(term in each for each in held) for term in asked}
+    sought = set(asked(question))
+    held = [sought & set(terms(text[:MAX_CHARS])) for text in texts]
+    counts = {term: sum(term in each for each in held) for term in sought}
     weights = {term: log1p((len(texts) - count + 0.5) / (count + 0.5)) for term, count in counts.items()}
     total = max(sum(weights.values()), 1e-9)
     return [sum(weights[term] for term in each) / total for each in held]

@@ -9,7 +9,7 @@ from typing import Final
 from app.core.audit import AuditEntry
 from app.core.ranking import DOCUMENTS
 from app.core.recall import Fact, FoundFacts, Sought
-from app.core.text.terms import terms
+from app.core.text.questions import asked
 from app.infra.db.transaction import Transaction
 from app.infra.segments.index import Filters, Hints
 from app.infra.segments.questions import character_ids
@@ -63,7 +63,7 @@ class MemorySearch:
             return Found([], 0)
         tx.saw(AuditEntry("recall", "memory"))
         characters = await character_ids(tx.box, sought.text)
-        words = tx.box.term_ids(terms(sought.text))
+        words = tx.box.term_ids(asked(sought.text))
         scored = await asyncio.to_thread(
             loaded.index.search,
             words,

@@ -12,9 +12,9 @@ from app.core.audit import AuditEntry
 from app.core.errors import AppError
 from app.core.jobs import Job
 from app.core.scope import Scope
+from app.core.text import passages
 from app.core.text.language import language_code
 from app.core.text.passages import passage, spoken
-from app.core.text.sentences import sentences
 from app.core.text.terms import speaker, terms
 from app.infra.crypto.box import Box
 from app.infra.db.transaction import Database
@@ -30,10 +30,9 @@ INDEX_JOB: Final = "index_messages"
 ONCE: Final = "index"
 BATCH_MESSAGES: Final = 64
 MAX_BATCHES: Final = 200
-# What a model makes one vector of is about one thing: of longer messages the pieces' mean is taken. What users say
-# counts most, and is rarely long; of what others write the beginning tells what it is about.
-PIECE_CHARS: Final = 500
-USER_PIECES: Final = 4
+# What a model makes one vector of is about one thing: a longer message has a vector for each of its pieces, so that
+# what stands at its end is found as well.
+MAX_PIECES: Final = 8
 
 ROLES: Final[Mapping[Role, IndexedRole]] = {
     Role.USER: IndexedRole.USER,
@@ -92,21 +91,11 @@ def fresh_item(session_id: UUID, message_id: UUID, role: Role, said: Words) -> I
 
 
 def pieces(message: Message, before: Message | None = None) -> list[str]:
-    """Return the pieces of a message that its vector is made of: whole sentences, as many as fit into each piece.
+    """Return the pieces of a message that have a vector each: whole sentences, as many as fit into each piece.
 
     The first one has its speaker and what it answers: `before`, the message before it in its session.
     """
-    limit = USER_PIECES if message.role is Role.USER else 1
-    text = message.text[: PIECE_CHARS * limit]
-    found = [""]
-    for start, end in sentences(text):
-        for cut in range(start, end, PIECE_CHARS):
-            part = text[cut : min(end, cut + PIECE_CHARS)]
-            if len(found[-1]) + len(part) <= PIECE_CHARS:
-                found[-1] += part
-            else:
-                found.append(part)
-    first, *others = [piece for piece in found if piece.strip()][:limit] or [""]
+    first, *others = passages.pieces(message.text, MAX_PIECES) or [""]
     return [passage(_spoken(message, first), _answered(message, before)), *others] if first else []
 
 
@@ -175,7 +164,6 @@ class IndexMessages:
         start = 0
         for message_id, one in texts.items():
             if one:
-                mean = rows[start : start + len(one)].mean(axis=0)
-                vectors[message_id] = mean / max(float(np.linalg.norm(mean)), 1e-9)
+                vectors[message_id] = rows[start : start + len(one)]
             start += len(one)
         return vectors

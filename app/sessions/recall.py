@@ -16,7 +16,8 @@ from app.core.errors import AppError
 from app.core.recall import Fact, Facts, FoundFacts, Said, Sought, merged
 from app.core.scope import Scope
 from app.core.text.periods import periods
-from app.core.text.terms import speakers, terms
+from app.core.text.questions import asked, sayer
+from app.core.text.terms import speakers
 from app.infra.db.transaction import Database, Transaction
 from app.infra.embedders.port import EmbedderUnavailableError
 from app.infra.embedders.service import EmbeddingService
@@ -26,7 +27,7 @@ from app.infra.segments.questions import character_ids
 from app.infra.segments.store import SegmentStore
 from app.sessions import store
 from app.sessions.indexing import ROLES
-from app.sessions.model import Found, Hit, Message, Recall
+from app.sessions.model import Found, Hit, Message, Recall, Role
 
 # So many more are looked for than are wanted: the index counts milliseconds, and one beside the border leaves no gap.
 SPARE: Final = 5
@@ -83,21 +84,22 @@ class Recalls:
             if recall.session_id and await store.find_session(tx, recall.session_id) is None:
                 raise AppError("not_found")
             loaded = await self._segments.load(tx)
-            asked = _Asked(
+            prepared = _Asked(
                 index=loaded.index,
-                terms=tx.box.term_ids(terms(recall.query)),
+                terms=tx.box.term_ids(asked(recall.query)),
                 vector=vector,
                 filters=_filters(recall),
                 hints=Hints(
                     tx.box.term_ids(speakers(recall.query)),
                     periods(recall.query, datetime.now(UTC)),
                     await character_ids(tx.box, recall.query),
+                    None if (role := sayer(recall.query)) is None else ROLES[Role(role)],
                 ),
                 limit=recall.limit + SPARE,
             )
             tx.saw(AuditEntry("recall", "message", recall.session_id))
             # The transaction stays open: opening another one takes longer than the search.
-            scored = await asyncio.to_thread(asked.search)
+            scored = await asyncio.to_thread(prepared.search)
             found = {message.id: message for message in await store.find_messages(tx, [one.item for one in scored])}
             kept = [one for one in scored if one.item in found and _within(recall, found[one.item])][: recall.limit]
             beside = await self._beside(tx, kept) if recall.with_neighbours else {}

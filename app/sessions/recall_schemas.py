@@ -26,7 +26,7 @@ class RecallRequest(Request):
     before: Moment | None = None
     after: Moment | None = None
     role: Literal["user", "assistant", "system", "tool"] | None = None
-    neighbours: bool = False
+    neighbours: Annotated[bool, Field(strict=True)] = False
 
 
 class MessageHitAnswer(Answer):

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.core.text.language import LANGUAGES, language, language_code
-from app.core.text.passages import MAX_CHARS, passage, spoken
+from app.core.text.passages import MAX_CHARS, passage, pieces, spoken
 
 
 @given(st.text(st.characters(exclude_categories=())))
@@ -44,4 +44,21 @@ def test_a_message_is_embedded_beside_what_it_answers() -> None:
     assert passage(said, asked) == "Ann: How often?\nBob: Twice a week."
     assert passage(said) == "Bob: Twice a week."
     assert spoken("", "Hi") == "Hi"
-    assert len(passage("x" * 10_000, "y" * 10_000)) == 2 * MAX_CHARS + 1
+
+
+def test_of_what_a_message_answers_no_more_than_its_own_length_is_embedded_and_no_explanation() -> None:
+    asked = "Ann: " + "Well. " * 20 + "How often?"
+    assert passage("Bob: Twice a week.", asked) == f"{asked[-60:]}\nBob: Twice a week."
+    assert passage("Bob: Twice.", "Ann: " + "because " * 60) == "Bob: Twice."
+    assert passage("好的。", "\ud800" + "讲" * 150) == "好的。"
+
+
+LONG_TEXTS = st.lists(st.sampled_from(["a" * 300 + ". ", "字" * 99 + "。", "x"])).map("".join)
+
+
+@given(st.text(st.characters(exclude_categories=())) | LONG_TEXTS)
+def test_pieces_are_few_and_hold_all_that_is_said(text: str) -> None:
+    found = pieces(text, 4)
+    assert len(found) <= 4
+    assert "".join("".join(found).split()) == "".join(text.split())
+    assert len(text) > 4 * MAX_CHARS or all(len(piece) <= 2 * MAX_CHARS for piece in found)

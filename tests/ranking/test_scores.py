@@ -50,12 +50,17 @@ def test_nothing_scores_nothing() -> None:
 
 
 def test_a_window_is_an_item_and_the_two_it_answers() -> None:
-    follows = flags(0, 1, 1, 1, 0)
-    np.testing.assert_array_equal(ranking.three(floats(1, 10, 100, 1000, 5), follows), [1, 11, 111, 1110, 5])
-    wide = ranking.windowed(posting([0, 4], [2, 1], 3), follows)
+    within = ranking.windows(flags(0, 1, 1, 1, 0), floats(9, 9, 9, 9, 9))
+    np.testing.assert_array_equal(ranking.three(floats(1, 10, 100, 1000, 5), within), [1, 11, 111, 1110, 5])
+    wide = ranking.windowed(posting([0, 4], [2, 1], 3), within)
     assert wide.places.tolist() == [0, 1, 2, 4]
     assert wide.counts.tolist() == [2, 2, 2, 1]
     assert wide.weight == 3
+
+
+def test_an_explanation_is_no_window_of_what_is_said_after_it() -> None:
+    within = ranking.windows(flags(0, 1, 1, 1), floats(100, 9, 100, 60))
+    np.testing.assert_array_equal(ranking.three(floats(1, 10, 100, 1000), within), [1, 10, 111, 1110])
 
 
 def test_what_answers_an_item_supports_it() -> None:
@@ -115,4 +120,4 @@ def test_a_period_counts_inside_and_fades_over_two_weeks_after() -> None:
 
 def test_scores_of_both_presets_can_reach_but_not_pass_1() -> None:
     assert DOCUMENTS.most == 1
-    assert CONVERSATION.most == pytest.approx(2.2)
+    assert CONVERSATION.most == pytest.approx(2.4)

@@ -2,6 +2,7 @@
 
 import struct
 import zlib
+from collections.abc import Sequence
 from dataclasses import fields, replace
 from uuid import UUID
 
@@ -15,9 +16,9 @@ from app.infra.segments.packing import Item, pack
 
 IDS = st.uuids()
 TERMS = st.lists(st.integers(0, 2**64 - 1) | st.integers(0, 5), max_size=12).map(lambda ids: np.array(ids, np.uint64))
-VECTORS = st.none() | st.lists(st.floats(-1, 1, width=32), min_size=4, max_size=4).map(
-    lambda v: np.array(v, np.float32)
-)
+VECTORS = st.none() | st.lists(
+    st.lists(st.floats(-1, 1, width=32), min_size=4, max_size=4), min_size=1, max_size=3
+).map(lambda rows: np.array(rows, np.float32))
 ITEMS = st.lists(
     st.builds(
         Item,
@@ -63,10 +64,11 @@ def test_an_item_keeps_all_that_was_said_of_it(items: list[Item]) -> None:
         assert (read.roles[place], read.languages[place]) == (item.role, item.language)
         assert read.speakers[place] == item.speaker
         assert read.lengths[place] == len(item.terms)
-        assert read.embedded[place] == (item.vector is not None)
-        if item.vector is not None:
+        vectors: Sequence[np.ndarray] = [] if item.vector is None else list(item.vector)
+        assert read.embedded[place] == len(vectors)
+        for vector in vectors:
             kept = read.vectors[row] * read.scales[row]
-            np.testing.assert_allclose(kept, item.vector, atol=np.abs(item.vector).max() / 250 + 1e-7)
+            np.testing.assert_allclose(kept, vector, atol=np.abs(vector).max() / 250 + 1e-7)
             row += 1
 
 
@@ -96,6 +98,12 @@ FIRST_FORMAT = (
 )
 
 
+def test_a_segment_is_of_the_second_format_only_where_an_item_has_several_vectors() -> None:
+    one = Item(UUID(int=1), UUID(int=9), 0, 0, np.empty(0, np.uint64), vector=np.ones(4, np.float32))
+    several = replace(one, vector=np.ones((2, 4), np.float32))
+    assert [encode(pack([item], "m"))[2] for item in (one, several)] == [1, 2]
+
+
 @given(st.integers(0, 10_000), st.integers(1, 255))
 def test_a_byte_that_changed_is_noticed(at: int, flip: int) -> None:
     data = bytearray(encode(example()))
@@ -121,7 +129,7 @@ def test_any_bytes_under_a_right_checksum_are_read_or_refused(body: bytes) -> No
 def test_a_later_format_is_named() -> None:
     data = bytearray(encode(example()))
     data[2] = 9
-    with pytest.raises(SegmentError, match="format 9; this version reads 1"):
+    with pytest.raises(SegmentError, match="format 9; this version reads 1 to 2"):
         decode(bytes(data))
 
 

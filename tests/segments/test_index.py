@@ -179,6 +179,24 @@ def test_a_named_speaker_goes_first_among_equals() -> None:
         assert index(items).search(query(question), hints=hints)[0].item.int == best
 
 
+@pytest.mark.parametrize("role", [Role.USER, Role.ASSISTANT])
+def test_whose_words_are_asked_for_go_first_among_equals(role: Role) -> None:
+    either = index(
+        [said(1, "ramen is fine", role=Role.USER), said(2, "ramen is fine", role=Role.ASSISTANT, group=UUID(int=1))]
+    )
+    (first, _) = either.search(query("ramen"), hints=Hints(role=role))
+    assert first.item.int == int(role)
+
+
+def test_of_several_vectors_the_nearest_counts() -> None:
+    long = said(1, "one", vector=np.stack([axis(0), axis(1)]))
+    several = index([long, said(2, "two"), said(3, "three", vector=axis(2)), said(4, "four", vector=axis(3))])
+    for at, item in ((0, 1), (1, 1), (2, 3), (3, 4)):
+        hits = several.search(NO_TERMS, axis(at))
+        assert hits[0].item.int == item
+        assert hits[0].dense == pytest.approx(1, abs=0.01)
+
+
 def test_a_named_time_goes_first_among_equals() -> None:
     items = [said(n, "We went hiking", group=UUID(int=2000 + n)) for n in (10, 40, 70)]
     found = index(items).search(query("hiking"), hints=Hints(periods=[(39 * DAY_MS, 41 * DAY_MS)]))

@@ -13,7 +13,8 @@ from app.infra.segments.packing import MAX_FREQUENCY, Item, merge, pack, with_ve
 
 MODEL, OTHER = "m1", "m2"
 TERMS = st.lists(st.integers(0, 6), max_size=6).map(lambda ids: np.array(ids, np.uint64))
-VECTORS = st.lists(st.integers(-3, 3), min_size=4, max_size=4).map(lambda v: np.array(v, np.float32))
+ROW = st.lists(st.integers(-3, 3), min_size=4, max_size=4)
+VECTORS = (ROW | st.lists(ROW, min_size=1, max_size=3)).map(lambda v: np.array(v, np.float32))
 
 
 @st.composite

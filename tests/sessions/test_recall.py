@@ -131,3 +131,33 @@ async def test_messages_that_say_nothing_wait_for_no_vector(
     )
     await indexer(wiring).run(user, {})
     assert (await recall(alice, "long"))["index"]["pending"] == 0
+
+
+LONG = {
+    "en": (
+        "The harbour was dug by hand and took eleven winters. " * 40,
+        "Puffins nest there in spring. The keeper feeds the birds herring and sprats. What they like best is fish.",
+        "What do the seabirds eat?",
+    ),
+    "zh": ("港口是用手挖出来的，一共花了十一个冬天。" * 60, "春天海鹦在那里筑巢，守塔人拿鲱鱼喂它们。", "海鸟的食物"),
+}
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+async def test_what_stands_at_the_end_of_a_long_answer_is_found_by_its_meaning(
+    client: MakeClient, scope: MakeScope, wiring: Wiring, lang: str
+) -> None:
+    alice, user = await client("alice"), await scope("alice")
+    session = await open_session(alice)
+    filler, end, question = LONG[lang]
+    (_, long, *_) = await append(
+        alice,
+        session,
+        said("Tell me about it."),
+        said(filler + end, "assistant"),
+        said("And the other one?"),
+        said(filler, "assistant"),
+    )
+    await indexer(wiring).run(user, {})
+    (hit, *_) = (await recall(alice, question))["hits"]
+    assert hit["message_id"] == long["id"]

@@ -16,11 +16,13 @@ from numpy.typing import NDArray
 
 MAX_ITEMS: Final = 512
 MAX_DIMENSIONS: Final = 8_192
+MAX_ITEM_VECTORS: Final = 255
 MAX_MODEL_BYTES: Final = 255
 MAX_UNPACKED_BYTES: Final = 64 * 2**20
 
 _MAGIC: Final = b"CS"
-_FORMAT: Final = 1
+# Format 2 is format 1 with items of several vectors: written only where there are such.
+_FORMATS: Final = (1, 2)
 _PREFIX: Final = struct.Struct("<2sBI")
 _SIZES: Final = struct.Struct("<IHB")
 _UUID_BYTES: Final = 16
@@ -46,7 +48,8 @@ class Segment:
     """The items as arrays: n of them, in g groups, with t different terms in p postings, m of them with vectors.
 
     A term's postings are `places[starts[k]:starts[k + 1]]`, where `vocabulary[k]` is its keyed id. A vector is
-    `vectors[row] * scales[row]`; the rows belong to the items that are `embedded`, in their order, and to one `model`.
+    `vectors[row] * scales[row]`; of the rows each item has as many as `embedded` says, in the items' order, all of one
+    `model`: a long text has a vector for each of its pieces.
     """
 
     ids: NDArray[np.uint8]  # (n, 16)
@@ -62,7 +65,7 @@ class Segment:
     starts: NDArray[np.uint32]  # (t + 1)
     places: NDArray[np.uint16]  # (p), ascending within a term
     counts: NDArray[np.uint16]  # (p)
-    embedded: NDArray[np.uint8]  # (n): 0 or 1
+    embedded: NDArray[np.uint8]  # (n): how many vectors
     scales: NDArray[np.float32]  # (m)
     vectors: NDArray[np.int8]  # (m, dimensions)
     model: str
@@ -123,7 +126,8 @@ def encode(segment: Segment) -> bytes:
             segment.vectors.tobytes(),
         ],
     )
-    return _PREFIX.pack(_MAGIC, _FORMAT, zlib.crc32(body)) + body
+    several = bool((segment.embedded > 1).any())
+    return _PREFIX.pack(_MAGIC, _FORMATS[several], zlib.crc32(body)) + body
 
 
 def decode(data: bytes) -> Segment:
@@ -133,8 +137,8 @@ def decode(data: bytes) -> Segment:
     magic, form, checksum = _PREFIX.unpack_from(data)
     if magic != _MAGIC:
         raise SegmentError("not a segment")
-    if form != _FORMAT:
-        raise SegmentError(f"a segment of format {form}; this version reads {_FORMAT}")
+    if form not in _FORMATS:
+        raise SegmentError(f"a segment of format {form}; this version reads {_FORMATS[0]} to {_FORMATS[-1]}")
     body = memoryview(data)[_PREFIX.size :]
     if zlib.crc32(body) != checksum:
         raise SegmentError("a damaged segment: its checksum differs")
@@ -191,7 +195,6 @@ def _check(segment: Segment) -> None:
         and segment.vectors.shape[1] <= MAX_DIMENSIONS
         and all(len(array) == items for array in per_item)
         and bool((segment.group_of < len(segment.groups)).all())
-        and bool((segment.embedded <= 1).all())
         and int(segment.embedded.sum()) == len(segment.vectors)
         and len(segment.starts) == terms + 1
         and len(segment.counts) == postings

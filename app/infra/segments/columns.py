@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.core import ranking
-from app.core.ranking import Flags, Floats, Places, Posting
+from app.core.ranking import Flags, Floats, Places, Posting, Windows
 from app.infra.segments.codec import MAX_ITEMS, Role, Segment
 from app.infra.segments.packing import merge, without
 
 # Smaller segments (rows of newer items, mostly) are merged when an index is assembled: fewer to look into.
-SMALL_ITEMS: Final = 128
+SMALL_ITEMS: Final = 32
 # An assistant that says twice as much as the user explains; then what users say of themselves is told apart.
 TALKATIVE: Final = 2.0
 
@@ -28,16 +28,19 @@ class Words(NamedTuple):
 
 
 class Vectors(NamedTuple):
-    """One segment's vectors in eight bits, and the places of their items among all."""
+    """One segment's vectors in eight bits, the places of their items among all, and where each item's rows begin."""
 
     levels: NDArray[np.int8]
     scales: Floats
     places: Places
+    starts: Places
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Columns:
-    """Arrays over the items. `follows`: it answers the one before it; `starts`: where groups begin."""
+    """Arrays over the items. `follows`: it answers the one before it; `windows`: what of that it is read with;
+    `starts`: where groups begin.
+    """
 
     ids: NDArray[np.uint8]
     groups: list[bytes]
@@ -49,6 +52,7 @@ class Columns:
     speakers: NDArray[np.uint64]
     lengths: Floats
     window_lengths: Floats
+    windows: Windows
     follows: Flags
     starts: Places
     sociable: Floats
@@ -97,12 +101,13 @@ class Columns:
         return Posting(where, np.maximum(counts[where] / 2, 1).astype(np.float32), 1.0)
 
     def similarities(self, vector: Floats) -> Floats:
-        """Return the cosine of each item's vector to one of length 1; NaN where an item has none of its dimensions."""
+        """Return the cosine of each item's vector to one of length 1: of several the best, NaN for none of its size."""
         similar = np.full(len(self), np.nan, np.float32)
-        for levels, scales, places in self.vectors:
+        for levels, scales, places, starts in self.vectors:
             if levels.shape[1] == len(vector):
                 # Segment by segment, so that what is widened for the product stays in the processor's cache.
-                similar[places] = (levels.astype(np.float32) @ vector) * scales
+                cosines = (levels.astype(np.float32) @ vector) * scales
+                similar[places] = cosines if len(cosines) == len(places) else np.maximum.reduceat(cosines, starts)
         return similar
 
 
@@ -122,6 +127,7 @@ def arrange(segments: Sequence[Segment], model: str) -> Columns:
     speakers = _joined([part.speakers for part in parts], np.uint64)[order]
     lengths = _joined([part.lengths for part in parts], np.float32)[order]
     follows = _follows(group_of, roles, speakers)
+    windows = ranking.windows(follows, lengths)
     starts = np.flatnonzero(np.diff(group_of, prepend=-1))
     words = _placed(parts, order)
     return Columns(
@@ -134,14 +140,15 @@ def arrange(segments: Sequence[Segment], model: str) -> Columns:
         languages=_joined([part.languages for part in parts], np.uint8)[order],
         speakers=speakers,
         lengths=lengths,
-        window_lengths=ranking.three(lengths, follows),
+        window_lengths=ranking.three(lengths, windows),
+        windows=windows,
         follows=follows,
         starts=starts,
         sociable=_shares(follows, starts),
         talkative=_is_talkative(roles, lengths),
         words=words,
         vectors=[
-            Vectors(part.vectors, part.scales, places[part.embedded.astype(bool)])
+            Vectors(part.vectors, part.scales, places[part.embedded > 0], _first_rows(part.embedded))
             for part, places in words
             if len(part.vectors) and part.model == model
         ],
@@ -189,6 +196,11 @@ def _placed(parts: Sequence[Segment], order: Places) -> list[Words]:
     ranks[order] = np.arange(len(order))
     ends = np.cumsum([len(part) for part in parts])
     return [Words(part, ranks[end - len(part) : end]) for part, end in zip(parts, ends, strict=True)]
+
+
+def _first_rows(embedded: NDArray[np.uint8]) -> Places:
+    counts = embedded[embedded > 0].astype(np.intp)
+    return np.cumsum(counts) - counts
 
 
 def _follows(group_of: Places, roles: NDArray[np.uint8], speakers: NDArray[np.uint64]) -> Flags:

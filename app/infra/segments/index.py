@@ -30,7 +30,8 @@ class Filters:
 
 @dataclass(frozen=True, slots=True)
 class Hints:
-    """What a question names besides its words: keyed ids of speakers, and periods in Unix milliseconds.
+    """What a question names besides its words: keyed ids of speakers, periods in Unix milliseconds, and the role of
+    whom it says to have said it.
 
     Where it is nothing but single characters, `characters` has for each the ids of all terms that may hold it: these
     are asked for in place of the question's terms.
@@ -39,6 +40,7 @@ class Hints:
     speakers: NDArray[np.uint64] = field(default_factory=lambda: np.empty(0, np.uint64))
     periods: Sequence[tuple[int, int]] = ()
     characters: Sequence[NDArray[np.uint64]] = ()
+    role: Role | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +164,7 @@ class Index:
         covered = turns / np.float32(max(ceiling, 1e-9))
         words = weights.turn * ranking.min_max(turns, among)
         if weights.window:
-            wide = [ranking.windowed(posting, columns.follows) for posting in postings]
+            wide = [ranking.windowed(posting, columns.windows) for posting in postings]
             windows, _ = ranking.bm25(wide, columns.window_lengths)
             words = words + weights.window * ranking.min_max(windows, among)
         lexical = (words / np.float32(weights.turn + weights.window)).astype(np.float32)
@@ -194,6 +196,8 @@ class Index:
         if weights.named and len(hints.speakers):
             named = np.isin(columns.speakers, hints.speakers) & (columns.speakers != 0)
             scores += np.float32(weights.named) * named
+        if weights.said and hints.role is not None:
+            scores += np.float32(weights.said) * (columns.roles == hints.role)
         if weights.period and hints.periods:
             scores += np.float32(weights.period) * ranking.in_periods(columns.times_ms, hints.periods)
         if weights.own and columns.talkative:

@@ -8,7 +8,7 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
-from app.infra.segments.codec import MAX_ITEMS, Role, Segment
+from app.infra.segments.codec import MAX_ITEM_VECTORS, MAX_ITEMS, Role, Segment
 
 MAX_FREQUENCY: Final = 65_535
 _LEVELS: Final = 127
@@ -21,7 +21,8 @@ class Item:
     """One message or chunk on its way into the index.
 
     `group` is its session or document and `ordinal` its place there; `terms` are keyed ids with repeats; `speaker` is a
-    keyed id, 0 for none; `language` a code of core.text.language; `vector` (of length 1) often comes later.
+    keyed id, 0 for none; `language` a code of core.text.language; `vector` (of length 1; or a row for each piece of a
+    long text) often comes later.
     """
 
     id: UUID
@@ -58,7 +59,8 @@ def pack(items: Sequence[Item], model: str = "") -> Segment:
     lengths = np.array([len(item.terms) for item in items], np.uint32)
     terms = np.concatenate([np.empty(0, np.uint64), *(item.terms for item in items)])
     places = np.repeat(np.arange(len(items)), lengths)
-    levels, scales = _quantised([item.vector for item in items if item.vector is not None])
+    vectors = [_rows(item.vector) for item in items]
+    levels, scales = _quantised([row for rows in vectors for row in rows])
     vocabulary, starts, where, counts = _indexed(terms, places, np.ones(len(terms), np.int64))
     return Segment(
         ids=_bytes_of([item.id for item in items]),
@@ -74,7 +76,7 @@ def pack(items: Sequence[Item], model: str = "") -> Segment:
         starts=starts,
         places=where,
         counts=counts,
-        embedded=np.array([item.vector is not None for item in items], np.uint8),
+        embedded=np.array([len(rows) for rows in vectors], np.uint8),
         scales=scales,
         vectors=levels,
         model=model if len(levels) else "",
@@ -131,7 +133,7 @@ def without(segment: Segment, ids: Collection[UUID]) -> Segment:
         segment.counts[posted].astype(np.int64),
     )
     groups, group_of = np.unique(segment.group_of[keep], return_inverse=True)
-    rows = keep[segment.embedded.astype(bool)]
+    rows = np.repeat(keep, segment.embedded)
     return Segment(
         ids=segment.ids[keep],
         groups=segment.groups[groups],
@@ -156,27 +158,32 @@ def without(segment: Segment, ids: Collection[UUID]) -> Segment:
 def with_vectors(segment: Segment, vectors: Mapping[UUID, Vector], model: str) -> Segment:
     """Return the segment with vectors for some of its items. Those it had stay if they are of the same model."""
     base = segment if segment.model == model else _without_vectors(segment)
-    row_of = np.cumsum(base.embedded) - 1
-    fresh, fresh_scales = _quantised(list(vectors.values()))
-    fresh_of = {id_: row for row, id_ in enumerate(vectors)}
+    ends = np.cumsum(base.embedded, dtype=np.intp)
     levels: list[NDArray[np.int8]] = []
-    scales: list[np.float32] = []
+    scales: list[NDArray[np.float32]] = []
     embedded = base.embedded.copy()
     for place, id_ in enumerate(segment.item_ids()):
-        if id_ in fresh_of:
-            levels.append(fresh[fresh_of[id_]])
-            scales.append(fresh_scales[fresh_of[id_]])
-            embedded[place] = 1
-        elif base.embedded[place]:
-            levels.append(base.vectors[row_of[place]])
-            scales.append(base.scales[row_of[place]])
+        if id_ in vectors:
+            rows, sizes = _quantised(_rows(vectors[id_]))
+            embedded[place] = len(rows)
+        else:
+            had = slice(ends[place] - base.embedded[place], ends[place])
+            rows, sizes = base.vectors[had], base.scales[had]
+        if len(rows):
+            levels.append(rows)
+            scales.append(sizes)
     return replace(
         base,
         embedded=embedded,
-        scales=np.array(scales, np.float32),
-        vectors=np.stack(levels) if levels else np.empty((0, 0), np.int8),
+        scales=np.concatenate([np.empty(0, np.float32), *scales]),
+        vectors=np.concatenate(levels) if levels else np.empty((0, 0), np.int8),
         model=model if levels else "",
     )
+
+
+def _rows(vector: Vector | None) -> Sequence[Vector]:
+    """Return an item's vectors: of one piece of text each."""
+    return [] if vector is None else list(np.atleast_2d(vector)[:MAX_ITEM_VECTORS])
 
 
 def _refuse_too_many(items: int) -> None:
