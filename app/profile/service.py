@@ -8,10 +8,10 @@ from app.core.audit import AuditEntry
 from app.core.errors import AppError, invalid
 from app.core.evidence import Evidence, EvidenceCheck
 from app.core.idempotency import Attempt
-from app.core.moments import NOW, Moment
+from app.core.moments import NOW, Moment, Snapshot
 from app.core.scope import Scope
 from app.core.versions import Precondition, expected
-from app.infra.db.snapshots import look, settle
+from app.infra.db.snapshots import look, settle, show_snapshot
 from app.infra.db.transaction import Database, Transaction
 from app.profile import store
 from app.profile.model import EMPTY, Facts, History, Origin, Path, Profile, Seen, Why, patched, stands, without
@@ -112,7 +112,7 @@ class Profiles:
             if profile is None:
                 raise AppError("conflict", "it was changed at the same time")
             await tx.forget_answers(scope.usr, entry)
-            seen = Seen(profile, await look(tx, NOW))
+            seen = _seen_last(tx, profile)
             await tx.answer(seen)
         return seen
 
@@ -134,7 +134,12 @@ async def _perform(
     if profile is None:
         expected(precondition, (await store.find(tx) or EMPTY).version)
         raise AppError("conflict", "it was changed at the same time")
-    return Seen(profile, await look(tx, NOW))
+    return _seen_last(tx, profile)
+
+
+def _seen_last(tx: Transaction, profile: Profile) -> Seen:
+    """Return a version with the snapshot of the change that has just made it: nobody else made one since."""
+    return Seen(profile, Snapshot(profile.change_number, show_snapshot(tx.box, profile.change_number)))
 
 
 async def _take_out(tx: Transaction, path: Path, entry: AuditEntry) -> bool:
