@@ -1,17 +1,18 @@
 """Candidates: what was inferred and waits for the user, who accepts or rejects it."""
 
-from collections.abc import Sequence
 from uuid import UUID
 
 from app.core.audit import AuditEntry
 from app.core.errors import AppError
 from app.core.idempotency import Attempt
 from app.core.ids import uuid7
+from app.core.moments import NOW
 from app.core.scope import Scope
 from app.core.versions import Precondition
+from app.infra.db.snapshots import look
 from app.infra.db.transaction import Database, Transaction
 from app.preferences import candidate_store, refusal_store, store
-from app.preferences.judgement import Candidate, Fate, require_waiting
+from app.preferences.judgement import Candidate, Fate, Waiting, require_waiting
 from app.preferences.model import Written
 from app.preferences.writing import Change, apply, require_room
 
@@ -23,12 +24,12 @@ class Candidates:
         """Take the doors to the database."""
         self._db = db
 
-    async def waiting(self, scope: Scope, before: UUID | None, limit: int) -> tuple[Sequence[Candidate], bool]:
-        """Return what waits, for every agent and for the caller's own, newest first; and whether there is more."""
+    async def waiting(self, scope: Scope, before: UUID | None, limit: int) -> Waiting:
+        """Return what waits, for every agent and for the caller's own, newest first."""
         async with self._db.read(scope) as tx:
             found = await candidate_store.page(tx, before, limit + 1)
             tx.saw(AuditEntry("list", "preference_candidate"))
-            return found[:limit], len(found) > limit
+            return Waiting(found[:limit], await look(tx, NOW), more=len(found) > limit)
 
     async def read(self, scope: Scope, candidate_id: UUID) -> Candidate:
         """Return a candidate; of a decided one, what became of it. Raises `not_found`."""

@@ -12,6 +12,7 @@ from uuid import UUID
 
 from app.core.errors import AppError
 from app.core.evidence import Evidence
+from app.core.moments import Snapshot
 from app.core.versions import Precondition, expected
 from app.preferences.model import Content, Origin, Preference, State, Trust, canonical
 
@@ -126,6 +127,15 @@ class Candidate:
             evidence=self.evidence[-1] if self.evidence else None,
             reason=self.reason,
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A page of what waits for the user, newest first, and user memory as it was then."""
+
+    items: Sequence[Candidate]
+    snapshot: Snapshot
+    more: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,8 +69,8 @@ async def propose(
 async def list_candidates(caller: Reader, candidates: Deciding, paging: Page) -> PreferenceCandidatesAnswer:
     """List what waits for the user, for every agent and for the token's own, newest first."""
     before = parse("cnd", str(paging.after["id"])) if paging.after else None
-    found, more = await candidates.waiting(caller, before, paging.limit)
-    following = next_cursor({"id": candidate_answer(found[-1]).id}) if more else None
+    found = await candidates.waiting(caller, before, paging.limit)
+    following = next_cursor({"id": candidate_answer(found.items[-1]).id}) if found.more else None
     return candidates_answer(found, following)
 
 

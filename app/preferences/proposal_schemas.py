@@ -1,14 +1,14 @@
 """Proposals and candidates on the wire."""
 
-from collections.abc import Sequence
 from typing import Annotated, cast
 
 from pydantic import Field, JsonValue
 
 from app.core.ids import show
-from app.preferences.judgement import APPLIED, Candidate, Outcome, Proposal
+from app.preferences.judgement import APPLIED, Candidate, Outcome, Proposal, Waiting
 from app.preferences.schemas import Key, PreferenceAnswer, Reason, preference_answer
 from app.web.evidence import CheckedEvidence, EvidenceAnswer, evidence_answer, evidence_of
+from app.web.moments import SnapshotAnswer, snapshot_fields
 from app.web.wire import Answer, Json, Moment, Request
 
 
@@ -46,7 +46,7 @@ class PreferenceCandidateAnswer(Answer):
     updated_at: Moment
 
 
-class PreferenceCandidatesAnswer(Answer):
+class PreferenceCandidatesAnswer(SnapshotAnswer):
     """What waits for the user, newest first."""
 
     items: list[PreferenceCandidateAnswer]
@@ -96,9 +96,10 @@ def candidate_answer(candidate: Candidate) -> PreferenceCandidateAnswer:
     )
 
 
-def candidates_answer(found: Sequence[Candidate], next_cursor: str | None) -> PreferenceCandidatesAnswer:
+def candidates_answer(found: Waiting, next_cursor: str | None) -> PreferenceCandidatesAnswer:
     """Show a page of candidates."""
-    return PreferenceCandidatesAnswer(items=[candidate_answer(each) for each in found], next_cursor=next_cursor)
+    items = [candidate_answer(each) for each in found.items]
+    return PreferenceCandidatesAnswer(items=items, next_cursor=next_cursor, **snapshot_fields(found.snapshot))
 
 
 def proposal_answer(outcome: Outcome) -> PreferenceProposalAnswer:

@@ -178,6 +178,8 @@ async def test_candidates_are_listed_page_by_page(client: MakeClient) -> None:
             break
         params["cursor"] = page["next_cursor"]
     assert listed == made[::-1]
+    in_force = (await alice.get("/v1/preferences")).json()
+    assert [page[name] for name in ("snapshot", "changes_since")] == [in_force["snapshot"], 0]
 
 
 async def test_more_than_anybody_reads_is_refused(client: MakeClient, monkeypatch: pytest.MonkeyPatch) -> None:
