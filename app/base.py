@@ -12,16 +12,16 @@ from app.infra.db.generations import Generations
 from app.infra.db.group_commit import GroupCommit
 from app.infra.db.transaction import Database
 from app.infra.embedders.build import build as build_embedder
-from app.infra.embedders.openai import Endpoint
 from app.infra.embedders.service import EmbeddingService
 from app.infra.keys.store import KeyStore, open_pool
 from app.infra.keys.vault import Vault, WrongKeyStoreError, open_vault
 from app.infra.redis.client import RedisStore, connect
 from app.infra.redis.lease import Lease
 from app.infra.segments.cache import IndexCache
-from app.infra.summarisers import openai as served
+from app.infra.served.client import Endpoint
 from app.infra.summarisers.extractive import ExtractiveSummariser
 from app.infra.summarisers.fallback import FallbackSummariser
+from app.infra.summarisers.openai import OpenAISummariser
 from app.infra.summarisers.port import Summariser
 from app.sessions.appending import owed
 from app.settings import Settings
@@ -65,10 +65,7 @@ async def open_base(settings: Settings, log: AuditWriter, stack: AsyncExitStack)
     stack.push_async_callback(generations.end)
     chroma = ChromaClient(settings.chroma_url)
     stack.push_async_callback(chroma.close)
-    endpoint = None
-    if settings.llm_base_url:
-        endpoint = Endpoint(settings.llm_base_url, api_key=settings.llm_api_key.get_secret_value() or None)
-    embedding = EmbeddingService(build_embedder(settings.embedder, endpoint=endpoint))
+    embedding = EmbeddingService(build_embedder(settings.embedder, endpoint=_endpoint(settings)))
     stack.push_async_callback(embedding.close)
     # A model in a folder is read to know its revision: that takes time.
     model = f"{embedding.embedder.name}@{await asyncio.to_thread(lambda: embedding.embedder.revision)}"
@@ -94,12 +91,17 @@ async def open_base(settings: Settings, log: AuditWriter, stack: AsyncExitStack)
     )
 
 
-def _model_summariser(settings: Settings) -> Summariser | None:
-    if settings.summariser != "openai":
+def _endpoint(settings: Settings) -> Endpoint | None:
+    if not settings.llm_base_url:
         return None
-    key = settings.llm_api_key.get_secret_value() or None
-    endpoint = served.Endpoint(settings.llm_base_url, settings.llm_model, key)
-    return FallbackSummariser(served.OpenAISummariser(endpoint), ExtractiveSummariser())
+    return Endpoint(settings.llm_base_url, settings.llm_api_key.get_secret_value() or None)
+
+
+def _model_summariser(settings: Settings) -> Summariser | None:
+    endpoint = _endpoint(settings)
+    if settings.summariser != "openai" or endpoint is None:
+        return None
+    return FallbackSummariser(OpenAISummariser(settings.llm_model, endpoint), ExtractiveSummariser())
 
 
 async def require_own_keys(db: Database, vault: Vault) -> None:

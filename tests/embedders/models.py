@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from app.infra.embedders.build import build
-from app.infra.embedders.openai import Endpoint
 from app.infra.embedders.port import Embedder
+from app.infra.served.client import Endpoint
 from tests.embedders import endpoint
 from tests.embedders.fakes import HashingEmbedder
 

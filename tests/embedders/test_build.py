@@ -5,9 +5,9 @@ import sys
 import pytest
 
 from app.infra.embedders.build import build
-from app.infra.embedders.openai import Endpoint
 from app.infra.embedders.port import EmbedderMisconfiguredError
 from app.infra.embedders.use import UseEmbedder
+from app.infra.served.client import Endpoint
 
 
 def test_use_is_built_by_its_name() -> None:

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from app.infra.embedders.openai import Endpoint, OpenAIEmbedder
+from app.infra.embedders.openai import OpenAIEmbedder
 from app.infra.embedders.port import EmbedderMisconfiguredError, EmbedderUnavailableError
+from app.infra.served.client import Endpoint
 from tests.embedders.endpoint import DIMENSIONS, Answer, Recorder, embeddings, status
 from tests.embedders.fakes import HashingEmbedder
 
@@ -41,12 +42,12 @@ def test_dimensions_are_learned_once(server: Recorder) -> None:
 def test_many_texts_go_in_several_requests(server: Recorder) -> None:
     texts = [f"text {number}" for number in range(150)]
     assert np.allclose(made(server).embed(texts), HashingEmbedder().embed(texts), atol=1e-5)
-    assert [len(inputs) for inputs in server.inputs] == [64, 64, 22]
+    assert [len(inputs) for inputs in (body["input"] for body in server.bodies)] == [64, 64, 22]
 
 
 def test_a_blank_text_is_not_sent_blank(server: Recorder) -> None:
     made(server).embed(["", "  "])
-    assert server.inputs == [[".", "."]]
+    assert [body["input"] for body in server.bodies] == [[".", "."]]
 
 
 @pytest.mark.parametrize("code", [429, 500, 503])
@@ -159,3 +160,23 @@ def test_closing_ends_a_pause(server: Recorder) -> None:
     thread.join()
     assert raised
     assert time.monotonic() - start < 4
+
+
+def test_who_asks_after_the_end_is_told(server: Recorder) -> None:
+    embedder = made(server)
+    embedder.embed(["one"])
+    for _ in range(2):
+        embedder.close()
+    with pytest.raises(EmbedderUnavailableError, match="closed"):
+        embedder.embed(["two"])
+    assert len(server.bodies) == 1
+
+
+def test_an_answer_that_trickles_is_left(server: Recorder) -> None:
+    def trickling(body: dict[str, Any]) -> Answer:
+        code, _, answer = embeddings(body)
+        return code, {"content-length": str(len(answer) + 1)}, answer
+
+    server.answers = [trickling]
+    with pytest.raises(EmbedderUnavailableError, match="Timeout"):
+        made(server, timeout_s=0.5, attempts=1).embed(["one"])

@@ -16,9 +16,10 @@ from pydantic import SecretStr
 
 from app.core.jobs import Handler
 from app.core.scope import Scope
+from app.infra.served.client import Endpoint
 from app.infra.summarisers.extractive import ExtractiveSummariser
 from app.infra.summarisers.fallback import FallbackSummariser
-from app.infra.summarisers.openai import Endpoint, OpenAISummariser
+from app.infra.summarisers.openai import OpenAISummariser
 from app.infra.summarisers.port import Summary
 from app.sessions import view
 from app.sessions.model import Body, Draft, Message, Opening, Role, View
@@ -232,7 +233,7 @@ async def test_a_job_that_was_owed_to_a_model_is_done_without_one(wiring: Wiring
 
 
 async def test_an_endpoint_that_failed_is_left_alone_for_a_moment(model: Recorder) -> None:
-    made = OpenAISummariser(Endpoint(model.url, "tiny", attempts=1))
+    made = OpenAISummariser("tiny", Endpoint(model.url, attempts=1))
     summariser = FallbackSummariser(made, ExtractiveSummariser(), left_alone_s=0.2)
     model.answers = [status(503)]
     for _ in range(2):

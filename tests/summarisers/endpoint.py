@@ -1,25 +1,14 @@
-"""A real HTTP server on loopback that speaks OpenAI's protocol for chats, and can be told to misbehave."""
+"""OpenAI's protocol for chats, as a server on loopback answers it."""
 
 import json
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Any
 
-Answer = tuple[int, dict[str, str], bytes]
+from tests.served.endpoint import Answer, Recorder, status
+from tests.served.endpoint import running as serving
 
-
-@dataclass
-class Recorder:
-    """What the server saw, and what it shall answer: `answers` first, one a request, then a plain summary."""
-
-    url: str = ""
-    bodies: list[dict[str, Any]] = field(default_factory=list)
-    headers: list[dict[str, str]] = field(default_factory=list)
-    answers: list[Callable[[dict[str, Any]], Answer]] = field(default_factory=list)
-    released: threading.Event = field(default_factory=threading.Event)
+__all__ = ["Answer", "Recorder", "running", "said", "status"]
 
 
 def said(text: object) -> Callable[[dict[str, Any]], Answer]:
@@ -27,46 +16,5 @@ def said(text: object) -> Callable[[dict[str, Any]], Answer]:
     return lambda _: (200, {}, body)
 
 
-def status(code: int, **headers: str) -> Callable[[dict[str, Any]], Answer]:
-    return lambda _: (code, {name.replace("_", "-"): value for name, value in headers.items()}, b"{}")
-
-
-@contextmanager
-def running() -> Iterator[Recorder]:
-    """Serve until the block is left."""
-    recorder = Recorder()
-
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
-        def do_POST(self) -> None:
-            body = json.loads(self.rfile.read(int(self.headers["content-length"])))
-            recorder.bodies.append(body)
-            recorder.headers.append({name.lower(): value for name, value in self.headers.items()} | {"path": self.path})
-            answer = recorder.answers.pop(0) if recorder.answers else said("They spoke of a trip to Lisbon in May.")
-            code, headers, content = answer(body)
-            self.send_response(code)
-            for name, value in ({"content-length": str(len(content))} | headers).items():
-                self.send_header(name, value)
-            self.end_headers()
-            self.wfile.write(content)
-
-        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - its name in the base class
-            """Say nothing."""
-
-    class Server(ThreadingHTTPServer):
-        def handle_error(self, request: object, client_address: object) -> None:
-            """Say nothing: a client that stopped waiting closes its connection."""
-
-    server = Server(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
-    thread.start()
-    recorder.url = f"http://127.0.0.1:{server.server_port}/v1"
-    try:
-        yield recorder
-    finally:
-        recorder.released.set()
-        server.shutdown()
-        server.server_close()
-        thread.join()
+def running() -> AbstractContextManager[Recorder]:
+    return serving(said("They spoke of a trip to Lisbon in May."))

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from app.infra.summarisers.openai import Endpoint, OpenAISummariser
+from app.infra.served.client import Endpoint
+from app.infra.summarisers.openai import OpenAISummariser
 from app.infra.summarisers.port import SummariserUnavailableError, Summary, SummaryInput, Turn
 from tests.summarisers.endpoint import Answer, Recorder, said, status
 
@@ -15,9 +16,8 @@ GIVEN = SummaryInput(Summary((), "Before: Oslo."), (Turn("user", "I moved to Lis
 
 
 def made(server: Recorder, *, timeout_s: float = 5.0, deadline_s: float = 10.0, attempts: int = 3) -> OpenAISummariser:
-    return OpenAISummariser(
-        Endpoint(server.url, "tiny", "k-123", timeout_s=timeout_s, deadline_s=deadline_s, attempts=attempts)
-    )
+    endpoint = Endpoint(server.url, "k-123", timeout_s=timeout_s, deadline_s=deadline_s, attempts=attempts)
+    return OpenAISummariser("tiny", endpoint)
 
 
 async def test_it_speaks_the_protocol(server: Recorder) -> None:
@@ -136,11 +136,11 @@ async def test_a_silent_server_is_left(server: Recorder) -> None:
 
 
 async def test_a_server_that_isnt_there_is_an_error() -> None:
-    summariser = OpenAISummariser(Endpoint("http://127.0.0.1:9", "m", attempts=2))
+    summariser = OpenAISummariser("m", Endpoint("http://127.0.0.1:9", attempts=2))
     with pytest.raises(SummariserUnavailableError, match="attempts: 2"):
         await summariser.summarise(GIVEN)
     await summariser.close()
 
 
 def test_a_key_shows_in_no_description() -> None:
-    assert "secret" not in repr(Endpoint("http://localhost", "m", "secret"))
+    assert "secret" not in repr(Endpoint("http://localhost", "secret"))

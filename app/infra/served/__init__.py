@@ -1,0 +1,1 @@
+"""Models that are served elsewhere, by an endpoint that speaks OpenAI's protocol."""
