@@ -33,6 +33,7 @@ from app.infra.embedded.stack import Stack  # noqa: E402 - the same
 SECRET: Final = secrets.token_hex(32)
 MASTER_KEY: Final = MasterKeys.generate("speed")
 READY_WITHIN_S: Final = 60
+STOPPED_WITHIN_S: Final = 120
 WARM_S: Final = 2.0
 TEXT: Final = "Please keep the summary short, and never use abbreviations in what you send to the customer. Item {}."
 MIGRATE: Final = "import sys; from app.infra.db import migrations; migrations.upgrade(sys.argv[1], sys.argv[2])"
@@ -48,7 +49,7 @@ class Connection(asyncio.Protocol):
         self.request = request
         self.expected = expected
         self.waits: list[float] = []
-        self.wrong = 0
+        self.wrong: list[bytes] = []
         self._held = b""
         self._sent = 0.0
 
@@ -64,7 +65,8 @@ class Connection(asyncio.Protocol):
         length = int(head.lower().split(b"content-length:")[1].split(b"\r\n")[0])
         if len(body) >= length:
             self.waits.append(time.perf_counter() - self._sent)
-            self.wrong += not head.startswith(self.expected)
+            if not head.startswith(self.expected):
+                self.wrong.append(head.split(b"\r\n")[0] + b" " + body)
             self._held = b""
             self._send()
 
@@ -73,8 +75,10 @@ class Connection(asyncio.Protocol):
         self.transport.write(self.request)
 
 
-async def load(port: int, requests: list[bytes], expected: bytes, seconds: float) -> tuple[float, list[float], int]:
-    """Return answers a second, how long each took, and how many were none that was expected."""
+async def load(
+    port: int, requests: list[bytes], expected: bytes, seconds: float
+) -> tuple[float, list[float], list[bytes]]:
+    """Return answers a second, how long each took, and those that were none that was expected."""
     loop = asyncio.get_running_loop()
     made = [
         (await loop.create_connection(lambda request=request: Connection(request, expected), "127.0.0.1", port))[1]
@@ -89,7 +93,7 @@ async def load(port: int, requests: list[bytes], expected: bytes, seconds: float
     waits = [wait for one in made for wait in one.waits]
     for one in made:
         one.transport.abort()
-    return len(waits) / took, waits, sum(one.wrong for one in made)
+    return len(waits) / took, waits, [answer for one in made for answer in one.wrong]
 
 
 def request_of(path: str, body: bytes, token: str = "") -> bytes:
@@ -120,7 +124,7 @@ def served(arguments: list[str], folder: Path, environment: dict[str, str], port
             yield
         finally:
             process.terminate()
-            process.wait(30)
+            process.wait(STOPPED_WITHIN_S)
 
 
 def _answers(url: str) -> bool:
@@ -130,9 +134,9 @@ def _answers(url: str) -> bool:
         return False
 
 
-def _refuse(wrong: int) -> None:
+def _refuse(wrong: list[bytes]) -> None:
     if wrong:
-        raise SystemExit(f"{wrong} answers weren't the ones that were expected")
+        raise SystemExit(f"{len(wrong)} answers weren't expected; the first: {wrong[0].decode()}")
 
 
 def hello(wishes: argparse.Namespace, folder: Path) -> float:
@@ -168,6 +172,7 @@ def appends(wishes: argparse.Namespace, stack: Stack, checkout: Path) -> tuple[f
             for number in range(wishes.connections):
                 token = make_token(SECRET, f"user-{number}", "speed", None, None, 3600)
                 opened = client.post("/v1/sessions", json={}, headers={"Authorization": f"Bearer {token}"})
+                opened.raise_for_status()
                 text = TEXT.format(number)
                 body = f'{{"messages": [{{"role": "user", "content": "{text}"}}]}}'.encode()
                 requests.append(request_of(f"/v1/sessions/{opened.json()['id']}/messages", body, token))

@@ -7,7 +7,6 @@ from uuid import UUID
 
 from app.core.audit import AuditEntry
 from app.core.errors import AppError
-from app.core.jobs import Job
 from app.core.scope import Scope
 from app.infra.crypto.box import Box
 from app.infra.db.transaction import Database, Transaction
@@ -17,7 +16,6 @@ from app.sessions.copies import opened
 from app.sessions.making import ViewMaker
 from app.sessions.model import MAX_WINDOW_MESSAGES, Reserved, SealedMessage, Session, View, split
 from app.sessions.sealing import open_message
-from app.sessions.summarising import summary_job
 from app.sessions.window import Ticket, Window
 
 # So many messages may have left the window before the kept summary is brought up to date; readers do the rest.
@@ -72,10 +70,6 @@ class Views:
         Asked at every SLACK-th message only: where a call waits for its result, there may be nothing to fold for long.
         """
         return _is_behind(reserved, count, PATIENCE if self._by_model else SLACK)
-
-    def owed(self, session_id: UUID, reserved: Reserved, count: int) -> Sequence[Job]:
-        """Return the job that an append of `count` messages owes, where a model summarises and has enough to do."""
-        return [summary_job(session_id)] if self._by_model and _is_behind(reserved, count, SLACK) else []
 
     async def fold(self, scope: Scope, session_id: UUID) -> None:
         """Bring the kept summary up to date. Who comes second finds it done."""
