@@ -67,6 +67,8 @@ from app.preferences import routes as preference_routes
 from app.preferences import tables as preference_tables
 from app.preferences.candidate_listing import CandidateListing
 from app.preferences.candidates import Candidates
+from app.preferences.catalogue import routes as catalogue_routes
+from app.preferences.catalogue.service import Catalogue
 from app.preferences.listing import PreferenceListing
 from app.preferences.proposals import Proposals
 from app.preferences.service import Preferences
@@ -139,6 +141,7 @@ def routers() -> list[APIRouter]:
         session_routes.router,
         preference_routes.router,
         proposal_routes.router,
+        catalogue_routes.router,
         profile_routes.router,
         memory_routes.router,
         knowledge_routes.router,
@@ -292,6 +295,7 @@ def _preferences(base: Base) -> Parts:
             Preferences: Preferences(base.db, evidence),
             Proposals: Proposals(base.db, evidence),
             Candidates: Candidates(base.db),
+            Catalogue: Catalogue(base.db),
         },
         sources=[PreferenceSource(base.db)],
         listings=[PreferenceListing(base.db), CandidateListing(base.db)],

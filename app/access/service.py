@@ -6,11 +6,8 @@ from uuid import UUID
 
 from app.core.audit import AccessLog, AuditEntry
 from app.core.errors import AppError
-from app.core.scope import Operator, Scope, Subject
+from app.core.scope import NOBODY, Operator, Scope, Subject
 from app.infra.db.transaction import Database
-
-# The audit's name for `no user in particular`: one token was revoked, whoever it was for.
-NOBODY = UUID(int=0)
 
 
 class Register(Protocol):

@@ -22,6 +22,11 @@ PROBLEMS: Mapping[str, Problem] = {
     "processing_stopped": Problem(
         403, "The user has stopped the processing", "Nothing: the user alone can take it back."
     ),
+    "sensitive_category": Problem(
+        403,
+        "It belongs to a sensitive category",
+        "Never infer it. What the user says of it is kept where the tenant's catalogue has the key as sensitive.",
+    ),
     "quota_exceeded": Problem(403, "A quota is used up", "Delete something or have the quota raised."),
     "not_found": Problem(404, "There is no such thing", "Check the id; what belongs to someone else looks the same."),
     "method_not_allowed": Problem(405, "The method isn't allowed here", "See the `Allow` header."),

@@ -37,6 +37,10 @@ class Scope:
     address: str = ""
 
 
+# Stands in the audit for no user in particular: what belongs to a tenant, or a token whose user nobody knows.
+NOBODY = UUID(int=0)
+
+
 @dataclass(frozen=True, slots=True)
 class Operator:
     """Somebody whose token bears an `admin:` scope: they act on the users of their own tenant.

@@ -12,6 +12,7 @@ from app.core.versions import Precondition
 from app.infra.db.snapshots import look
 from app.infra.db.transaction import Database, Transaction
 from app.preferences import candidate_store, refusal_store, store
+from app.preferences.catalogue.store import rules as catalogue_rules
 from app.preferences.judgement import Candidate, Fate, Waiting, require_waiting
 from app.preferences.model import Written
 from app.preferences.writing import Change, apply, require_room
@@ -45,14 +46,26 @@ class Candidates:
         precondition: Precondition,
         attempt: Attempt | None,
     ) -> Written:
-        """Make a candidate the user's own word. Raises `not_found`, `stale_version`, `conflict` for a decided one."""
+        """Make a candidate the user's own word.
+
+        Raises `not_found`, `stale_version`, `conflict` for a decided one; and for a value that the catalogue doesn't
+        allow by now, as a write does.
+        """
         async with self._db.write(scope, attempt) as tx:
             await tx.hold_changes()
             candidate = await _found(tx, candidate_id)
             require_waiting(candidate, precondition)
+            rules = await catalogue_rules(tx, [candidate.key])
+            rules.require_said(candidate.key, candidate.value)
             current = await store.find(tx, candidate.key, candidate.agent)
             base = current.version.number if current else None
-            change = Change(current.id if current else uuid7(), candidate.key, base, candidate.accepted())
+            change = Change(
+                current.id if current else uuid7(),
+                candidate.key,
+                base,
+                candidate.accepted(),
+                rules.plain_key(candidate.key),
+            )
             entry = AuditEntry("accept", "preference", change.id)
             number = await tx.next_change(entry)
             await _settle(tx, candidate, Fate.ACCEPTED, "accept")

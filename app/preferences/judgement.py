@@ -34,6 +34,8 @@ class Because(StrEnum):
     STATED = "stated"
     IMPORTED = "imported"
     LESS_SURE = "less_sure"
+    # An approval, a consent, an amount: the user's own word alone makes one.
+    COMMITMENT = "commitment"
     # The user has deleted what was known of this key.
     RETRACTED = "retracted"
     # The user has rejected the same before, from other evidence.
@@ -154,11 +156,18 @@ def standing(met: Sequence[Preference]) -> Preference | None:
     return min(kept, key=lambda each: (_is_inferred(each), each.agent is None), default=None)
 
 
-def judge(proposal: Proposal, met: Sequence[Preference], remembered: Remembered) -> Because:
+def judge(
+    proposal: Proposal,
+    met: Sequence[Preference],
+    remembered: Remembered,
+    *,
+    commitment: bool = False,
+) -> Because:
     """Return what becomes of a proposal and why.
 
     `met` are the preferences in its way, stubs too: the one it would be written to, and the general one where it is for
-    an agent. Raises `already_rejected` where the user said no to it on the same evidence, or on none.
+    an agent. `commitment`: the key is of those whose values the user alone makes. Raises `already_rejected` where the
+    user said no to it on the same evidence, or on none.
     """
     now = standing(met)
     says_the_same = now is not None and _same(now, proposal)
@@ -177,6 +186,8 @@ def judge(proposal: Proposal, met: Sequence[Preference], remembered: Remembered)
             return _OUTRANKING[each.version.content.trust]
     if any(_confidence(each) > proposal.confidence for each in in_the_way):
         return Because.LESS_SURE
+    if commitment:
+        return Because.COMMITMENT
     return Because.NOTHING_KNOWN if now is None else Because.SURER
 
 

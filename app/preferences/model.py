@@ -11,7 +11,7 @@ from app.core.errors import AppError
 from app.core.evidence import Evidence
 from app.core.moments import Snapshot
 from app.core.scope import Actor
-from app.core.versions import Absent, Precondition, etag, expected
+from app.core.versions import Absent, Exactly, Precondition, etag, expected
 
 KEY_PATTERN = r"^[a-z0-9_.-]{1,128}$"
 MAX_REASON_CHARS = 1_000
@@ -116,10 +116,15 @@ class Statement:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A preference after a write, and whether the write brought it into being."""
+    """A preference after a write, and whether the write brought it into being.
+
+    `passed_over` is the version that it has replaced without having been told of it, None where there is none: the
+    catalogue has it that the last write of the key holds.
+    """
 
     preference: Preference
     created: bool
+    passed_over: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +164,22 @@ def base_of(precondition: Precondition, current: Preference | None) -> int | Non
     if current is not None and current.is_deleted and isinstance(precondition, Absent):
         return current.version.number
     return expected(precondition, current.version.number if current else None)
+
+
+def merged_base(precondition: Precondition, current: Preference | None) -> tuple[int | None, int | None]:
+    """Return as `base_of`, and the version that is passed over where the precondition is of an earlier one.
+
+    A version that never was is no earlier one, and a deletion isn't passed over: what the user took back stays so.
+    """
+    try:
+        return base_of(precondition, current), None
+    except AppError:
+        if current is None or current.is_deleted:
+            raise
+        number = current.version.number
+        if isinstance(precondition, Exactly) and min(precondition.versions, default=number) > number:
+            raise
+        return number, number
 
 
 def restored(earlier: Content) -> Content:

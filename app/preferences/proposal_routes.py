@@ -47,7 +47,7 @@ Page = Annotated[Paging, Depends(page_of)]
     "/preference-proposals",
     status_code=201,
     response_model=PreferenceProposalAnswer,
-    responses=problems("already_rejected", "quota_exceeded"),
+    responses=problems("already_rejected", "quota_exceeded", "sensitive_category"),
 )
 async def propose(
     request: Request,
@@ -90,7 +90,10 @@ async def read_candidate(request: Request, candidate_id: str, caller: Reader, ca
 @router.post(
     "/preference-candidates/{candidate_id}/accept",
     response_model=PreferenceAnswer,
-    responses={201: {"model": PreferenceAnswer}, **problems("not_found", "conflict", "quota_exceeded")},
+    responses={
+        201: {"model": PreferenceAnswer},
+        **problems("not_found", "conflict", "quota_exceeded", "sensitive_category"),
+    },
 )
 async def accept_candidate(
     request: Request,

@@ -37,7 +37,7 @@ class PreferenceCandidateAnswer(Answer):
     value: JsonValue
     trust: str = Field(examples=["inferred"])
     confidence: float
-    because: str = Field(examples=["stated", "imported", "less_sure", "retracted", "rejected"])
+    because: str = Field(examples=["stated", "imported", "less_sure", "commitment", "retracted", "rejected"])
     evidence: list[EvidenceAnswer]
     reason: str | None
     preference_version: int
@@ -62,7 +62,17 @@ class PreferenceProposalAnswer(Answer):
 
     state: str = Field(examples=["applied", "candidate"])
     because: str = Field(
-        examples=["nothing_known", "surer", "in_force", "stated", "imported", "less_sure", "retracted", "rejected"]
+        examples=[
+            "nothing_known",
+            "surer",
+            "in_force",
+            "stated",
+            "imported",
+            "less_sure",
+            "commitment",
+            "retracted",
+            "rejected",
+        ]
     )
     key: str
     agent_id: str | None

@@ -10,6 +10,8 @@ from app.core.ids import uuid7
 from app.core.scope import Scope
 from app.infra.db.transaction import Database, Transaction
 from app.preferences import candidate_store, refusal_store, store
+from app.preferences.catalogue.model import Rules
+from app.preferences.catalogue.store import rules as catalogue_rules
 from app.preferences.judgement import APPLIED, MAX_CANDIDATES, Because, Candidate, Outcome, Proposal, judge, standing
 from app.preferences.model import Preference
 from app.preferences.writing import Change, apply, require_own, require_room
@@ -26,36 +28,47 @@ class Proposals:
     async def propose(self, scope: Scope, proposal: Proposal, attempt: Attempt | None) -> Outcome:
         """Apply what an agent has inferred, or let it wait for the user; say which, and why.
 
-        Raises `invalid` for evidence that isn't there, `already_rejected` where the user said no to it, and
-        `quota_exceeded`.
+        Raises `invalid` for evidence that isn't there or a value that the catalogue doesn't allow, `sensitive_category`
+        for what is never inferred, `already_rejected` where the user said no to it, and `quota_exceeded`.
         """
         require_own(scope, proposal.agent)
         async with self._db.write(scope, attempt) as tx:
             await self._evidence.require(tx, {"evidence": proposal.evidence})
+            rules = await catalogue_rules(tx, [proposal.key])
+            rules.require_inferable(proposal.key, proposal.value)
             await tx.hold_changes()
             met = await store.find_met(tx, proposal.key, proposal.agent)
-            because = judge(proposal, met, await refusal_store.remembered(tx, proposal))
+            remembered = await refusal_store.remembered(tx, proposal)
+            because = judge(proposal, met, remembered, commitment=rules.is_commitment(proposal.key))
             await refusal_store.note(tx, proposal, AuditEntry("propose", "preference"))
-            outcome = await _carry_out(tx, proposal, because, met)
+            outcome = await _carry_out(tx, proposal, because, met, rules)
             shown = [each.id for each in (outcome.preference, outcome.candidate) if each is not None]
             await tx.answer(outcome, *shown)
         return outcome
 
 
-async def _carry_out(tx: Transaction, proposal: Proposal, because: Because, met: Sequence[Preference]) -> Outcome:
+async def _carry_out(
+    tx: Transaction,
+    proposal: Proposal,
+    because: Because,
+    met: Sequence[Preference],
+    rules: Rules,
+) -> Outcome:
     if because is Because.IN_FORCE:
         now = standing(met)
         tx.saw(AuditEntry("read", "preference", now.id if now else None))
         return Outcome(proposal, because, now)
     if because in APPLIED:
-        return Outcome(proposal, because, await _apply(tx, proposal, met))
+        return Outcome(proposal, because, await _apply(tx, proposal, met, rules))
     return Outcome(proposal, because, standing(met), await _let_wait(tx, proposal, because))
 
 
-async def _apply(tx: Transaction, proposal: Proposal, met: Sequence[Preference]) -> Preference:
+async def _apply(tx: Transaction, proposal: Proposal, met: Sequence[Preference], rules: Rules) -> Preference:
     replaced = next((each for each in met if each.agent == proposal.agent), None)
     base = replaced.version.number if replaced else None
-    change = Change(replaced.id if replaced else uuid7(), proposal.key, base, proposal.content())
+    change = Change(
+        replaced.id if replaced else uuid7(), proposal.key, base, proposal.content(), rules.plain_key(proposal.key)
+    )
     entry = AuditEntry("infer", "preference", change.id)
     number = await tx.next_change(entry)
     await require_room(tx, int(base is None))

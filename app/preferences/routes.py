@@ -20,12 +20,14 @@ from app.preferences.schemas import (
     PreferenceRequest,
     PreferenceRollbackRequest,
     PreferencesAnswer,
+    PreferenceWrittenAnswer,
     batch_answer,
     found_answer,
     history_answer,
     in_force_answer,
     preference_answer,
     statement,
+    written_answer,
 )
 from app.preferences.service import Preferences
 from app.web.auth import allow
@@ -90,8 +92,11 @@ async def read(
 
 @router.put(
     "/{key}",
-    response_model=PreferenceAnswer,
-    responses={201: {"model": PreferenceAnswer}, **problems("not_found", "quota_exceeded")},
+    response_model=PreferenceWrittenAnswer,
+    responses={
+        201: {"model": PreferenceWrittenAnswer},
+        **problems("not_found", "quota_exceeded", "sensitive_category"),
+    },
 )
 async def write(
     request: Request,
@@ -109,7 +114,9 @@ async def write(
 
 
 @router.put(
-    "", response_model=PreferenceBatchAnswer, responses=problems("not_found", "stale_version", "quota_exceeded")
+    "",
+    response_model=PreferenceBatchAnswer,
+    responses=problems("not_found", "stale_version", "quota_exceeded", "sensitive_category"),
 )
 async def write_all(
     request: Request,
@@ -156,7 +163,7 @@ async def history(
 @router.post(
     "/{key}/rollback",
     response_model=PreferenceAnswer,
-    responses=problems("not_found", "conflict"),
+    responses=problems("not_found", "conflict", "sensitive_category"),
 )
 async def roll_back(
     request: Request,
@@ -185,11 +192,11 @@ def _shown_deleted(stub: Preference) -> Answer:
     return rendered(None, 204, version=stub.version.number)
 
 
-def _shown_all(written: Sequence[Preference]) -> Answer:
+def _shown_all(written: Sequence[Written]) -> Answer:
     return rendered(batch_answer(written))
 
 
 def _shown_written(written: Written) -> Answer:
     preference = written.preference
     status = 201 if written.created else 200
-    return rendered(preference_answer(preference), status, version=preference.version.number)
+    return rendered(written_answer(written), status, version=preference.version.number)

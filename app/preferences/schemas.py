@@ -17,6 +17,7 @@ from app.preferences.model import (
     Preference,
     Statement,
     Version,
+    Written,
 )
 from app.web.evidence import CheckedEvidence, EvidenceAnswer, evidence_answer, evidence_of
 from app.web.moments import SnapshotAnswer, snapshot_fields
@@ -94,6 +95,17 @@ class PreferenceVersionAnswer(ContentAnswer):
     written_through: str | None
 
 
+class PreferenceWrittenAnswer(PreferenceAnswer):
+    """A preference that was written.
+
+    `merged`: the write was bound to an earlier version, and succeeded because the catalogue has it that the last write
+    of this key holds. `passed_over` is the version that it has replaced unseen.
+    """
+
+    merged: bool
+    passed_over: int | None
+
+
 class PreferenceReadAnswer(PreferenceAnswer, SnapshotAnswer):
     """A preference, and the snapshot that it was read at."""
 
@@ -108,7 +120,7 @@ class PreferencesAnswer(SnapshotAnswer):
 class PreferenceBatchAnswer(Answer):
     """The preferences that were written, in the order that they were sent in."""
 
-    items: list[PreferenceAnswer]
+    items: list[PreferenceWrittenAnswer]
 
 
 class PreferenceHistoryAnswer(SnapshotAnswer):
@@ -133,9 +145,15 @@ def found_answer(found: Found) -> PreferenceReadAnswer:
     return PreferenceReadAnswer(**_preference(found.preference), **snapshot_fields(found.snapshot))
 
 
-def batch_answer(written: Sequence[Preference]) -> PreferenceBatchAnswer:
+def written_answer(written: Written) -> PreferenceWrittenAnswer:
+    """Show a preference that was written, and what it has passed over."""
+    merged = written.passed_over is not None
+    return PreferenceWrittenAnswer(**_preference(written.preference), merged=merged, passed_over=written.passed_over)
+
+
+def batch_answer(written: Sequence[Written]) -> PreferenceBatchAnswer:
     """Show the preferences that one batch wrote."""
-    return PreferenceBatchAnswer(items=[preference_answer(preference) for preference in written])
+    return PreferenceBatchAnswer(items=[written_answer(each) for each in written])
 
 
 def in_force_answer(found: InForce, next_cursor: str | None) -> PreferencesAnswer:

@@ -14,6 +14,8 @@ from app.core.versions import Absent, Exactly, Precondition
 from app.infra.db.snapshots import look, settle
 from app.infra.db.transaction import Database, Transaction
 from app.preferences import store
+from app.preferences.catalogue.model import Rules
+from app.preferences.catalogue.store import rules as catalogue_rules
 from app.preferences.model import (
     DELETION,
     Found,
@@ -23,6 +25,7 @@ from app.preferences.model import (
     Statement,
     Written,
     base_of,
+    merged_base,
     not_there,
     restored,
 )
@@ -101,17 +104,25 @@ class Preferences:
         precondition: Precondition,
         attempt: Attempt | None,
     ) -> Written:
-        """Write what the user says about a key. Raises `stale_version` or `exists` where the precondition fails,
-        `invalid` for evidence that isn't there.
+        """Write what the user says about a key.
+
+        Raises `stale_version` or `exists` where the precondition fails (unless the catalogue has it that the last write
+        holds), `invalid` for evidence that isn't there or a value that the catalogue doesn't allow, and
+        `sensitive_category`.
         """
         require_own(scope, agent)
         async with self._db.write(scope, attempt) as tx:
             await self._evidence.require(tx, {"evidence": statement.evidence})
+            rules = await catalogue_rules(tx, [statement.key])
+            rules.require_said(statement.key, statement.value)
+            merges = rules.merges(statement.key)
+            if merges:
+                await tx.hold_changes()
             current = await store.find(tx, statement.key, agent)
-            base = base_of(precondition, current)
-            change = Change(current.id if current else uuid7(), statement.key, base, statement.content())
+            base, passed_over = _base(precondition, current, merges=merges)
+            change = _change(statement, current, base, rules)
             preference = await perform(tx, change, agent, precondition, "write")
-            written = Written(preference, created=current is None or current.is_deleted)
+            written = Written(preference, current is None or current.is_deleted, passed_over)
             await tx.answer(written, change.id)
         return written
 
@@ -121,28 +132,32 @@ class Preferences:
         statements: Sequence[tuple[Statement, int | None]],
         agent: str | None,
         attempt: Attempt | None,
-    ) -> Sequence[Preference]:
+    ) -> Sequence[Written]:
         """Write what the user says about many keys, each after its version (None: it must not be there), or nothing.
 
-        Raises `stale_version`, naming every item whose version isn't the current one, and `invalid` for evidence that
-        isn't there.
+        Raises `stale_version`, naming every item whose version isn't the current one, and otherwise as `write`.
         """
         require_own(scope, agent)
         async with self._db.write(scope, attempt) as tx:
             claimed = {f"items[{place}].evidence": said.evidence for place, (said, _) in enumerate(statements)}
             await self._evidence.require(tx, claimed)
+            rules = await catalogue_rules(tx, [statement.key for statement, _ in statements])
+            for place, (statement, _) in enumerate(statements):
+                rules.require_said(statement.key, statement.value, f"items[{place}].value")
+            if any(rules.merges(statement.key) for statement, _ in statements):
+                await tx.hold_changes()
             found = await store.find_each(tx, [statement.key for statement, _ in statements], agent)
-            changes = _changes(statements, found)
-            entries = [AuditEntry("write", "preference", change.id) for change in changes]
+            changes = _changes(statements, found, rules)
+            entries = [AuditEntry("write", "preference", change.id) for change, _ in changes]
             number = await tx.next_change(entries[0])
-            await require_room(tx, sum(change.base is None for change in changes))
-            written: list[Preference] = []
-            for place, (change, entry) in enumerate(zip(changes, entries, strict=True)):
+            await require_room(tx, sum(change.base is None for change, _ in changes))
+            written: list[Written] = []
+            for place, ((change, passed_over), entry) in enumerate(zip(changes, entries, strict=True)):
                 preference = await apply(tx, change, agent, number, entry)
                 if preference is None:  # another writer was first, after the versions were read above
                     raise _stale_items([(place, await store.find(tx, change.key, agent))])
-                written.append(preference)
-            await tx.answer(written, *(change.id for change in changes))
+                written.append(Written(preference, change.base is None, passed_over))
+            await tx.answer(written, *(change.id for change, _ in changes))
         return written
 
     async def delete(
@@ -190,26 +205,47 @@ class Preferences:
             earlier = await store.find_version(tx, current.id, to_version)
             if earlier is None:
                 raise invalid("to_version", "there is no such version")
-            change = Change(current.id, key, base, restored(earlier.content))
+            content = restored(earlier.content)
+            rules = await catalogue_rules(tx, [key])
+            rules.require_said(key, content.value, "to_version")
+            change = Change(current.id, key, base, content, rules.plain_key(key))
             preference = await perform(tx, change, agent, precondition, "roll_back")
             await tx.answer(preference, change.id)
         return preference
 
 
+def _base(
+    precondition: Precondition,
+    current: Preference | None,
+    *,
+    merges: bool,
+) -> tuple[int | None, int | None]:
+    """Return the version that a write builds on, and the one that it passes over, where the key has it so."""
+    return merged_base(precondition, current) if merges else (base_of(precondition, current), None)
+
+
+def _change(statement: Statement, current: Preference | None, base: int | None, rules: Rules) -> Change:
+    item = current.id if current else uuid7()
+    return Change(item, statement.key, base, statement.content(), rules.plain_key(statement.key))
+
+
 def _changes(
     statements: Sequence[tuple[Statement, int | None]],
     found: dict[str, Preference],
-) -> Sequence[Change]:
+    rules: Rules,
+) -> Sequence[tuple[Change, int | None]]:
+    """Return what is due for each statement, and the version that it passes over."""
     refused: list[tuple[int, Preference | None]] = []
-    changes: list[Change] = []
+    changes: list[tuple[Change, int | None]] = []
     for place, (statement, version) in enumerate(statements):
         current = found.get(statement.key)
         try:
-            base = base_of(Absent() if version is None else Exactly(frozenset({version})), current)
+            precondition = Absent() if version is None else Exactly(frozenset({version}))
+            base, passed_over = _base(precondition, current, merges=rules.merges(statement.key))
         except AppError:
             refused.append((place, current))
             continue
-        changes.append(Change(current.id if current else uuid7(), statement.key, base, statement.content()))
+        changes.append((_change(statement, current, base, rules), passed_over))
     if refused:
         raise _stale_items(refused)
     return changes

@@ -159,6 +159,8 @@ async def create(
     content: Content,
     change_number: int,
     entry: AuditEntry,
+    *,
+    plain_key: str | None,
 ) -> Preference | None:
     """Write a preference's first version; None where another writer was first."""
     head = (
@@ -169,8 +171,9 @@ async def create(
             key_tag=key_tag(tx.box, key),
             key_sealed=tx.box.seal(key.encode(), Place("preferences", "key_sealed", preference_id)),
             agent=agent or "",
+            key_plain=plain_key,
             created_at=made_at(tx.scope, change_number),
-            **_written(tx, preference_id, 1, content, change_number),
+            **_written(tx, preference_id, 1, content, change_number, is_plain=plain_key is not None),
         )
         .on_conflict_do_nothing(index_elements=["usr", "key_tag", "agent"])
     )
@@ -184,12 +187,17 @@ async def replace(
     content: Content,
     change_number: int,
     entry: AuditEntry,
+    *,
+    plain_key: str | None,
 ) -> Preference | None:
     """Write the version after `base`; None where `base` isn't the current version any more."""
     head = (
         update(preferences)
         .filter_by(usr=tx.scope.usr, id=preference_id, version=base)
-        .values(**_written(tx, preference_id, base + 1, content, change_number))
+        .values(
+            key_plain=plain_key,
+            **_written(tx, preference_id, base + 1, content, change_number, is_plain=plain_key is not None),
+        )
     )
     return await _record(tx, head, entry)
 
@@ -230,15 +238,18 @@ def _written(
     version: int,
     content: Content,
     change_number: int,
+    *,
+    is_plain: bool,
 ) -> dict[str, Any]:  # Any: each column has a type of its own
     row = row_key(preference_id, version)
     kept = content.state is State.KEPT
+    sealed, plain = kept and not is_plain, kept and is_plain
     return {
         "version": version,
         "change_number": change_number,
         "state": content.state,
-        "value_sealed": tx.box.seal_json(content.value, Place("preferences", "value_sealed", row)) if kept else None,
-        "value_plain": None,
+        "value_sealed": tx.box.seal_json(content.value, Place("preferences", "value_sealed", row)) if sealed else None,
+        "value_plain": content.value if plain else None,
         "trust": content.trust,
         "source": content.source,
         "confidence": content.confidence,
@@ -267,7 +278,9 @@ def _read(row: Row[Any], box: Box) -> Preference:
 def _read_version(row: Row[Any], box: Box, preference_id: UUID) -> Version:
     # A row of versions is a copy of its preference's row: what is sealed there opens here.
     place = row_key(preference_id, row.version)
-    value = box.open_json(row.value_sealed, Place("preferences", "value_sealed", place)) if row.value_sealed else None
+    value = row.value_plain
+    if row.value_sealed:
+        value = box.open_json(row.value_sealed, Place("preferences", "value_sealed", place))
     reason = box.open(row.reason_sealed, Place("preferences", "reason_sealed", place)) if row.reason_sealed else None
     return Version(
         number=row.version,

@@ -14,12 +14,16 @@ from app.preferences.model import MAX_PREFERENCES, Content, Preference, base_of
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A version that is due: of which preference, after which version (None: the first), and what it says."""
+    """A version that is due: of which preference, after which version (None: the first), and what it says.
+
+    `plain_key` is the key where its value is one of a registered enumeration and needn't be sealed, None elsewhere.
+    """
 
     id: UUID
     key: str
     base: int | None
     content: Content
+    plain_key: str | None = None
 
 
 async def perform(
@@ -53,9 +57,13 @@ async def apply(
     A candidate that waits and says the same has nothing to wait for any more.
     """
     if change.base is None:
-        written = await store.create(tx, change.id, change.key, agent, change.content, number, entry)
+        written = await store.create(
+            tx, change.id, change.key, agent, change.content, number, entry, plain_key=change.plain_key
+        )
     else:
-        written = await store.replace(tx, change.id, change.base, change.content, number, entry)
+        written = await store.replace(
+            tx, change.id, change.base, change.content, number, entry, plain_key=change.plain_key
+        )
     if written is not None and not written.is_deleted:
         for candidate_id in await candidate_store.fulfil(tx, change.key, agent, change.content.value, entry):
             await tx.forget_answers(candidate_id, entry)

@@ -3,7 +3,7 @@
 import json
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from typing import Annotated, TypeVar
 
@@ -83,19 +83,24 @@ Moment = Annotated[
 ]
 
 
-def _within_bounds(value: T) -> T:
-    if _depth(value) > MAX_JSON_DEPTH:
-        raise wrong(f"must not be nested deeper than {MAX_JSON_DEPTH}")
-    if not all(map(_representable, _leaves(value))):
-        raise wrong("must hold only finite numbers, and integers of at most 64 bits")
-    if len(json.dumps(value, ensure_ascii=False).encode("utf-8", "surrogatepass")) > MAX_JSON_BYTES:
-        raise wrong(f"must not be larger than {MAX_JSON_BYTES} bytes")
-    return value
+def json_within(max_depth: int, max_bytes: int) -> Callable[[T], T]:
+    """Return the validator of JSON that is nested no deeper and is no larger."""
+
+    def within(value: T) -> T:
+        if _depth(value) > max_depth:
+            raise wrong(f"must not be nested deeper than {max_depth}")
+        if not all(map(_representable, _leaves(value))):
+            raise wrong("must hold only finite numbers, and integers of at most 64 bits")
+        if len(json.dumps(value, ensure_ascii=False).encode("utf-8", "surrogatepass")) > max_bytes:
+            raise wrong(f"must not be larger than {max_bytes} bytes")
+        return value
+
+    return within
 
 
 # Any JSON that a caller may keep with us, and an object of it.
-Json = Annotated[JsonValue, AfterValidator(_within_bounds)]
-JsonObject = Annotated[dict[str, JsonValue], AfterValidator(_within_bounds)]
+Json = Annotated[JsonValue, AfterValidator(json_within(MAX_JSON_DEPTH, MAX_JSON_BYTES))]
+JsonObject = Annotated[dict[str, JsonValue], AfterValidator(json_within(MAX_JSON_DEPTH, MAX_JSON_BYTES))]
 
 
 def _unclean(data: object, path: str, depth: int) -> Iterator[tuple[str, str]]:

@@ -32,7 +32,7 @@ from app.core.audit import AccessLog, AuditEntry
 from app.core.errors import AppError
 from app.core.idempotency import Answer, Attempt
 from app.core.jobs import Job
-from app.core.scope import Scope
+from app.core.scope import NOBODY, Operator, Scope
 from app.infra.audit.tables import audit_log, audit_row
 from app.infra.crypto.box import Box
 from app.infra.db import answers
@@ -278,6 +278,15 @@ class Database:
     def saw(self, scope: Scope, entry: AuditEntry) -> None:
         """Owe the audit a read that was answered without a door."""
         self._access_log.put(scope, entry)
+
+    @asynccontextmanager
+    async def administer(self, operator: Operator) -> AsyncIterator[Transaction]:
+        """Open a transaction on what belongs to the operator's tenant and to no user; nothing of a user is seen."""
+        async with self._opened(operator.upon(NOBODY), None) as tx:
+            yield tx
+            await tx.settle()
+        for entry in tx.seen:
+            self._access_log.put(tx.scope, entry)
 
     async def register(self, scope: Scope) -> None:
         """Write the user's first row. It can't bring an erased reference back: its tombstone is in the way."""
