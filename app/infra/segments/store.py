@@ -11,6 +11,8 @@ from sqlalchemy import (
     LargeBinary,
     Row,
     Select,
+    Uuid,
+    bindparam,
     case,
     cast,
     delete,
@@ -64,6 +66,8 @@ class SegmentStore:
         self._kind = kind
         self._cache = cache
         self.model = model
+        # Made once: to make one of them takes as long as to ask it.
+        self._listed, self._listed_newer = (_listing(kind, with_newer=with_newer) for with_newer in (False, True))
 
     async def add(self, tx: Transaction, items: Sequence[Item], entry: AuditEntry) -> None:
         """Add items; those with a vector need no embedding."""
@@ -165,7 +169,9 @@ class SegmentStore:
         """Return the index of all items as this transaction sees them."""
         key = Key(tx.scope.usr, self._kind)
         # One question for all: each costs a recall a millisecond. What was appended since the last brings its bytes.
-        rows = await tx.rows(self._listing(tx, self._cache.newest(key)))
+        newest = self._cache.newest(key)
+        listing = self._listed if newest is None else self._listed_newer.params(newest=newest)
+        rows = await tx.rows(listing.params(usr=tx.scope.usr))
         parts = [Part(row.id, row.stamp) for row in rows]
         draft = self._cache.draft(key, parts, self.model)
         came = {part: row for part, row in zip(parts, rows, strict=True) if row.body_sealed is not None}
@@ -176,31 +182,6 @@ class SegmentStore:
         box = tx.box
         index = await self._cache.finish(draft, sealed, lambda part, body: box.open(body, _place(part)), spots)
         return Loaded(index, pending=sum(not row.embedded for row in rows))
-
-    def _listing(self, tx: Transaction, newest: UUID | None) -> Select[Any]:
-        """Return the query of all rows, segments first: of an item in two the last counts.
-
-        Segments have no revision: -1 tells one from a newer item of the same id.
-        """
-        older = select(
-            segments.c.id,
-            literal(-1).label("stamp"),
-            literal(value=True).label("embedded"),
-            cast(null(), LargeBinary).label("body_sealed"),
-            cast(null(), BigInteger).label("ordinal"),
-            cast(null(), BigInteger).label("time_ms"),
-        )
-        body = null() if newest is None else case((segment_items.c.id > newest, segment_items.c.body_sealed))
-        newer = select(
-            segment_items.c.id,
-            segment_items.c.revision,
-            segment_items.c.embedded,
-            cast(body, LargeBinary),
-            segment_items.c.ordinal,
-            segment_items.c.time_ms,
-        )
-        either = union_all(older.filter_by(**self._mine(tx)), newer.filter_by(**self._mine(tx))).subquery()
-        return select(either).order_by(either.c.stamp >= 0, either.c.id)
 
     async def _put_back(self, tx: Transaction, stale: Mapping[Row[Any], Segment], entry: AuditEntry) -> None:
         """Let items whose vectors another model made wait for new ones."""
@@ -252,6 +233,34 @@ class SegmentStore:
 
     def _mine(self, tx: Transaction) -> dict[str, Any]:
         return {"usr": tx.scope.usr, "kind": self._kind}
+
+
+def _listing(kind: str, *, with_newer: bool) -> Select[Any]:
+    """Return the query of all rows of `usr`, segments first: of an item in two the last counts.
+
+    It has the bytes of what is newer than `newest`, where that is asked for. Segments have no revision: -1 tells one
+    from a newer item of the same id.
+    """
+    usr = bindparam("usr", type_=Uuid)
+    older = select(
+        segments.c.id,
+        literal(-1).label("stamp"),
+        literal(value=True).label("embedded"),
+        cast(null(), LargeBinary).label("body_sealed"),
+        cast(null(), BigInteger).label("ordinal"),
+        cast(null(), BigInteger).label("time_ms"),
+    ).where(segments.c.usr == usr, segments.c.kind == kind)
+    is_newer = segment_items.c.id > bindparam("newest", type_=Uuid)
+    newer = select(
+        segment_items.c.id,
+        segment_items.c.revision,
+        segment_items.c.embedded,
+        case((is_newer, segment_items.c.body_sealed)) if with_newer else cast(null(), LargeBinary),
+        segment_items.c.ordinal,
+        segment_items.c.time_ms,
+    ).where(segment_items.c.usr == usr, segment_items.c.kind == kind)
+    either = union_all(older, newer).subquery()
+    return select(either).order_by(either.c.stamp >= 0, either.c.id)
 
 
 def _opened(box: Box, row: Row[Any]) -> Segment:
