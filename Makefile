@@ -3,7 +3,7 @@
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
-.PHONY: run test trust check fmt lock clean
+.PHONY: run test trust bench check fmt lock clean
 .DELETE_ON_ERROR:
 
 run: .venv/run.stamp
@@ -14,6 +14,12 @@ PYTEST = PYTHONNODEBUGRANGES=1 $(BIN)/pytest
 # Two processes, each with servers of its own, for tests wait as often as they compute. tests/conftest.py deals them out.
 test: .venv/dev.stamp
 	$(PYTEST) -n 2
+
+# Times, as ratios within one run.
+bench: .venv/dev.stamp
+	$(BIN)/python tools/append_speed.py
+	$(BIN)/python tools/session_growth.py
+	$(BIN)/python tools/recall_speed.py
 
 # What must hold, for longer than `make test` has time: more rounds, more messages. Prints what it counted.
 trust: .venv/dev.stamp

@@ -5,6 +5,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.summarisers import endpoint
+from tests.summarisers.endpoint import Recorder
+from tests.trust.deployment import Deployment
 from tests.trust.running import Installation, Running
 
 
@@ -16,6 +19,24 @@ def installation() -> Iterator[Installation]:
     finally:
         made.remove()
         shutil.rmtree(made.folder)
+
+
+@pytest.fixture(scope="session")
+def model() -> Iterator[Recorder]:
+    """An endpoint for chats, which says what a test wants it to."""
+    with endpoint.running() as recorder:
+        yield recorder
+
+
+@pytest.fixture(scope="session")
+def deployment(model: Recorder) -> Iterator[Deployment]:
+    """The product as processes of their own that can be killed one by one; each test leaves all of them running."""
+    made = Deployment(CAIRN_SUMMARISER="openai", CAIRN_LLM_BASE_URL=model.url, CAIRN_LLM_MODEL="tiny")
+    try:
+        made.start()
+        yield made
+    finally:
+        made.stop()
 
 
 @pytest.fixture

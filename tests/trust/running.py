@@ -123,7 +123,7 @@ class Running:
     def ready_status(self) -> int | None:
         """Return what `/readyz` answers on a new connection, None where nobody listens."""
         try:
-            return httpx.get(f"{self.base_url}/readyz", timeout=5, trust_env=False).status_code
+            return httpx.get(f"{self.base_url}/readyz", timeout=ANSWER_WITHIN_S, trust_env=False).status_code
         except httpx.TransportError:
             return None
 
@@ -153,7 +153,9 @@ class Running:
 
     def api_processes(self) -> list[psutil.Process]:
         """Return the processes that serve requests: children of `cairn serve` where there are several."""
-        return [each for each in self.child("serve").children() if _serves(each)]
+        top = psutil.Process(self.process.pid)
+        serve = top if top.cmdline()[-1] == "serve" else self.child("serve")
+        return [each for each in serve.children() if _serves(each)]
 
     def client_ports(self) -> list[set[int]]:
         """Return the ports of the clients that each of the API's processes talks to."""

@@ -70,33 +70,26 @@ def search(client: httpx.Client, query: Answer) -> list[Answer]:
     return found
 
 
-def test_an_api_killed_right_after_its_answers_loses_none_of_them(
+def test_an_api_killed_alone_leaves_no_process_behind_and_loses_nothing(
     installation: Installation, up: Running, tenant: str
 ) -> None:
+    """Its processes with it, while many write: test_kills.py."""
     with up.client("alice", tenant) as alice:
         session_id = alice.post("/v1/sessions", json={}).json()["id"]
         acknowledged = [append(alice, session_id, f"message {each}") for each in range(APPENDS)]
         processes = up.tree()
-        for each in [up.child("serve"), *up.api_processes()]:
-            each.kill()
+        orphans = up.api_processes()
+        assert len(orphans) > 1
+        up.child("serve").kill()
+    assert becomes_true(lambda: not any(map(is_alive, orphans)), GONE_WITHIN_S), [each.cmdline() for each in orphans]
     assert up.await_end() == 1
     assert "serve ended with status -9" in up.text()
     assert becomes_true(lambda: not any(map(is_alive, processes)), GONE_WITHIN_S)
+    assert up.ready_status() is None
     with installation.start().client("alice", tenant) as alice:
         assert record(alice, session_id) == [(each, f"message {each - 1}") for each in range(1, APPENDS + 1)]
         assert acknowledged == list(range(1, APPENDS + 1))
         assert append(alice, session_id, "and on") == APPENDS + 1
-
-
-def test_an_api_killed_alone_leaves_no_process_behind(up: Running) -> None:
-    processes = up.tree()
-    orphans = up.api_processes()
-    assert len(orphans) > 1
-    up.child("serve").kill()
-    assert becomes_true(lambda: not any(map(is_alive, orphans)), GONE_WITHIN_S), [each.cmdline() for each in orphans]
-    assert up.await_end() == 1
-    assert becomes_true(lambda: not any(map(is_alive, processes)), GONE_WITHIN_S)
-    assert up.ready_status() is None
 
 
 def append(client: httpx.Client, session_id: str, content: str) -> int:
