@@ -10,6 +10,7 @@ from app.core.errors import AppError
 from app.core.evidence import Evidence
 from app.core.moments import Snapshot
 from app.core.scope import Actor
+from app.core.text.sensitive import category
 from app.core.versions import etag
 
 MAX_TEXT_CHARS = 8_000
@@ -132,6 +133,17 @@ def require_trust(current: Content, following: Content) -> None:
         raise AppError(
             "conflict",
             f"what is {following.trust} doesn't replace what is {current.trust}: name its `source`, or add a fact",
+        )
+
+
+def require_inferable(content: Content) -> None:
+    """Raise `sensitive_category` for a conclusion about somebody's health, belief and the like."""
+    found = category(content.text) if content.trust is Trust.INFERRED else None
+    if found is not None:
+        raise AppError(
+            "sensitive_category",
+            "such a fact is kept where its `source` is the user's own word, or another system's",
+            category=found.value,
         )
 
 

@@ -65,7 +65,9 @@ async def list_everything(
     return overview_answer(found, next_cursor(position))
 
 
-@router.post("", status_code=201, response_model=MemoryAnswer, responses=problems("quota_exceeded"))
+@router.post(
+    "", status_code=201, response_model=MemoryAnswer, responses=problems("quota_exceeded", "sensitive_category")
+)
 async def add(request: Request, body: MemoryRequest, caller: Writer, memories: Service) -> Response:
     """Remember a fact. It is found by its words at once, and by its meaning a moment later."""
     attempt = await attempted(request, _shown_added)
@@ -85,7 +87,9 @@ async def read(request: Request, memory_id: str, caller: Reader, memories: Servi
     return respond(rendered(read_answer(found), version=version.number))
 
 
-@router.put("/{memory_id}", response_model=MemoryAnswer, responses=problems("not_found", "conflict"))
+@router.put(
+    "/{memory_id}", response_model=MemoryAnswer, responses=problems("not_found", "conflict", "sensitive_category")
+)
 async def replace(
     request: Request,
     memory_id: str,

@@ -16,7 +16,17 @@ from app.infra.db.transaction import Database, Transaction
 from app.memories import store
 from app.memories.expiring import end, owe_expiry
 from app.memories.indexing import MemoryIndex
-from app.memories.model import DELETION, MAX_MEMORIES, Content, History, Memory, Read, not_there, require_trust
+from app.memories.model import (
+    DELETION,
+    MAX_MEMORIES,
+    Content,
+    History,
+    Memory,
+    Read,
+    not_there,
+    require_inferable,
+    require_trust,
+)
 
 
 class Memories:
@@ -29,9 +39,13 @@ class Memories:
         self._evidence = evidence
 
     async def add(self, scope: Scope, content: Content, attempt: Attempt | None) -> Memory:
-        """Write a new fact. Raises `quota_exceeded`, and `invalid` for evidence that isn't there."""
+        """Write a new fact.
+
+        Raises `quota_exceeded`, `invalid` for evidence that isn't there, `sensitive_category` for what isn't inferred.
+        """
         async with self._db.write(scope, attempt) as tx:
             await self._evidence.require(tx, {"evidence": content.evidence})
+            require_inferable(content)
             memory_id = uuid7()
             entry = AuditEntry("add", "memory", memory_id)
             number = await tx.next_change(entry)
@@ -86,10 +100,11 @@ class Memories:
         attempt: Attempt | None,
     ) -> Memory:
         """Write a fact's next version. Raises `not_found`, `stale_version`, `conflict` where it is less trusted than
-        what is there, and `invalid` for evidence that isn't there.
+        what is there, and otherwise as `add`.
         """
         async with self._db.write(scope, attempt) as tx:
             await self._evidence.require(tx, {"evidence": content.evidence})
+            require_inferable(content)
             entry = AuditEntry("replace", "memory", memory_id)
             number = await tx.next_change(entry)
             current = await _required(tx, memory_id)

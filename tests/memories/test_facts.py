@@ -140,12 +140,25 @@ async def test_what_is_less_trusted_never_replaces_what_is_more(
     client: MakeClient, before: str, after: str, status: int
 ) -> None:
     alice = await client()
-    memory = await add(alice, "Is allergic to nuts.", source=before)
+    memory = await add(alice, "Likes nuts.", source=before)
     path = f"/v1/memories/{memory['id']}"
     answer = await alice.put(path, json={"text": "Eats nuts.", "source": after}, headers=FIRST)
     assert answer.status_code == status, answer.text
     kept = (await alice.get(path)).json()
     assert (kept["text"], kept["trust"]) == (("Eats nuts.", after) if status == 200 else (memory["text"], before))
+
+
+@pytest.mark.parametrize("text", ["Is allergic to nuts.", "用户患有糖尿病。", "Her little son likes cars."])
+async def test_what_is_sensitive_is_never_inferred(client: MakeClient, text: str) -> None:
+    alice = await client()
+    for body in ({"text": text, "source": "inferred"}, {"text": text}):
+        answer = await alice.post("/v1/memories", json=body)
+        assert (answer.status_code, answer.json()["code"]) == (403, "sensitive_category")
+    memory = await add(alice, "Likes nuts.", source="inferred")
+    path = f"/v1/memories/{memory['id']}"
+    assert (await alice.put(path, json={"text": text}, headers=FIRST)).status_code == 403
+    said = await alice.put(path, json={"text": text, "source": "explicit"}, headers=FIRST)
+    assert (said.status_code, said.json()["text"]) == (200, text)
 
 
 async def test_the_history_says_who_wrote_what_page_by_page(client: MakeClient) -> None:

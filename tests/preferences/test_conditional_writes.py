@@ -54,6 +54,7 @@ async def test_of_ten_writes_of_one_version_one_wins(client: MakeClient) -> None
             assert answer.json()["current_version"] == 2
     winner = next(answer.json() for answer in answers if answer.status_code == 200)
     shown = (await alice.get("/v1/preferences/language")).json()
+    assert (winner.pop("merged"), winner.pop("passed_over")) == (False, None)
     assert {name: shown[name] for name in winner} == winner
 
 
