@@ -10,8 +10,9 @@ MAX_SUB_CHARS = 255
 
 
 class LookupRequest(Request):
-    """A user as the issuer of tokens names them."""
+    """A user as the issuer of tokens names them. It is looked up by a keyed hash, and written down nowhere."""
 
+    takes_secrets = True
     sub: Annotated[str, Field(min_length=1, max_length=MAX_SUB_CHARS)]
 
 
@@ -22,8 +23,9 @@ class LookupAnswer(Answer):
 
 
 class RevocationRequest(Request):
-    """One token by its `jti`, or all of a user's that were issued up to a time."""
+    """One token by its `jti`, or all of a user's that were issued up to a time. A `jti` is kept as a keyed hash."""
 
+    takes_secrets = True
     jti: Annotated[str, Field(min_length=1, max_length=MAX_SUB_CHARS)] | None = None
     user_id: str | None = None
     issued_before: Moment | None = None

@@ -8,6 +8,7 @@ from pydantic import AfterValidator, Field, JsonValue, ValidationError
 
 from app.core.errors import invalid
 from app.core.ids import parse, show
+from app.core.withholding import withheld_text
 from app.knowledge.model import (
     MAX_DOC_TYPE_CHARS,
     MAX_FILE_NAME_CHARS,
@@ -140,7 +141,7 @@ class SearchAnswer(Answer):
 
 def description(body: DescriptionRequest, file_name: str | None = None) -> Description:
     """Return what a body says of a document."""
-    shortened = None if file_name is None else file_name[:MAX_FILE_NAME_CHARS]
+    shortened = None if file_name is None else withheld_text(file_name)[:MAX_FILE_NAME_CHARS]
     return Description(body.doc_type, body.title, body.metadata, shortened)
 
 

@@ -71,6 +71,7 @@ ToolCall = Annotated[dict[str, JsonValue], AfterValidator(_within_bounds)]
 class SessionRequest(Request):
     """A session to be made, or found by its `external_id`: a framework's own id of the thread."""
 
+    identifiers = frozenset({"external_id"})
     external_id: Annotated[str, Field(min_length=1, max_length=MAX_EXTERNAL_ID_CHARS)] | None = None
     title: Title | None = None
     ttl_seconds: Ttl | None = None

@@ -12,15 +12,27 @@ from pydantic import BaseModel
 from starlette.requests import Request
 
 from app.core.errors import AppError, FieldError, invalid
-from app.web.validation import shown_name
+from app.core.withholding import holds_secret
+from app.web.validation import MESSAGES, shown_name
 
 MAX_QUERY_PARAMETERS = 50
+# What only reads or removes keeps no address.
+_KEEPS = frozenset({"POST", "PUT", "PATCH"})
 
 
 async def strict(request: Request) -> None:
     """Refuse what the route of this request doesn't know: the dependency that every router is included with."""
     await strict_query(request)
     await strict_content_type(request)
+    await strict_path(request)
+
+
+async def strict_path(request: Request) -> None:
+    """Refuse a registered secret in the address of a write: a preference's key would be kept. Raises `invalid`."""
+    if request.method in _KEEPS:
+        for name, value in request.path_params.items():
+            if holds_secret(str(value)):
+                raise invalid(name, MESSAGES["registered_secret"])
 
 
 async def strict_query(request: Request) -> None:

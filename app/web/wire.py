@@ -5,10 +5,12 @@ import math
 import re
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
-from typing import Annotated, TypeVar
+from typing import Annotated, ClassVar, TypeVar
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, JsonValue, PlainSerializer, model_validator
 from pydantic_core import PydanticCustomError
+
+from app.core.withholding import holds_secret, withheld
 
 T = TypeVar("T")
 
@@ -32,8 +34,15 @@ def wrong(message: str) -> PydanticCustomError:
 
 
 class Request(BaseModel):
-    """The base of request bodies: unknown fields are refused, and so is text that no store can keep, at any depth."""
+    """The base of request bodies: unknown fields are refused, and so is text that no store can keep, at any depth.
 
+    Identity-card, bank-card and passport numbers are masked before a feature sees them (`app.core.withholding`). A body
+    that is about such a number sets `takes_secrets`; what it names is compared and never stored. In fields by which
+    something is found, `identifiers`, a number is refused: two of them would get one mask, and so be the same.
+    """
+
+    takes_secrets: ClassVar[bool] = False
+    identifiers: ClassVar[frozenset[str]] = frozenset()
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     @model_validator(mode="before")
@@ -41,7 +50,11 @@ class Request(BaseModel):
     def _clean(cls, data: object) -> object:
         for path, problem in _unclean(data, "", 0):
             raise PydanticCustomError(problem, "refused", {"path": path})
-        return data
+        if isinstance(data, dict):
+            for name in cls.identifiers & data.keys():
+                if isinstance(data[name], str) and holds_secret(data[name]):
+                    raise PydanticCustomError("registered_secret", "refused", {"path": name})
+        return data if cls.takes_secrets else withheld(data)
 
 
 class Answer(BaseModel):

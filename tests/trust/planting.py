@@ -10,6 +10,9 @@ from tests.trust.running import becomes_true
 WORD = "quetzalcoatlus"
 SHOWN = "QuetzalCoatlus"
 CHINESE = "魑魅魍魉"
+# The number of a bank card: stored nowhere, sealed or not.
+CARD = "4111111111111111"
+MASK = "[银行卡号已隐去]"
 INDEXED_WITHIN_S = 90.0
 ASSEMBLED_WITHIN_S = 30.0
 
@@ -18,7 +21,12 @@ Json = dict[str, Any]  # Any: JSON of the API
 
 def secret(field: str) -> str:
     """Return a text with the words that are looked for, and the field it stands in for whoever finds it."""
-    return f"{field}: the {SHOWN} of {field} and {CHINESE}之{field}"
+    return f"{field}: the {SHOWN} of {field} and {CHINESE}之{field}，卡号{CARD}"
+
+
+def stated(field: str) -> str:
+    """Return such a text without the card: a preference that has one in its value is refused."""
+    return secret(field).replace(f"，卡号{CARD}", "")
 
 
 def plant(client: httpx.Client, number: int) -> None:
@@ -35,12 +43,12 @@ def plant(client: httpx.Client, number: int) -> None:
 def _writes(client: httpx.Client, number: int) -> list[tuple[str, str, Any, dict[str, str]]]:
     session = client.post(
         "/v1/sessions",
-        json={"external_id": secret("external_id"), "title": secret("title"), "metadata": {SHOWN: secret("metadata")}},
+        json={"external_id": f"{SHOWN} {CHINESE}", "title": secret("title"), "metadata": {SHOWN: secret("metadata")}},
     )
     document = client.post("/v1/knowledge/documents", json=_document("first"))
     preference = client.put(
         f"/v1/preferences/{WORD}.{number}",
-        json={"value": {SHOWN: [secret("value")]}, "reason": secret("reason")},
+        json={"value": {SHOWN: [stated("value")]}, "reason": secret("reason")},
         headers={"If-None-Match": "*"},
     )
     memories = [client.post("/v1/memories", json=_memory(which)) for which in ("kept", "gone")]
@@ -57,7 +65,7 @@ def _writes(client: httpx.Client, number: int) -> list[tuple[str, str, Any, dict
         ("DELETE", f"/v1/profile/fields/attributes/{SHOWN}/gone", None, {"If-Match": '"3"'}),
         ("POST", f"/v1/sessions/{session_id}/messages", {"messages": _messages()}, {}),
         ("PATCH", f"/v1/sessions/{session_id}", {"title": secret("title again")}, {"If-Match": "*"}),
-        ("PUT", f"/v1/preferences/{WORD}.{number}", {"value": secret("second value")}, first),
+        ("PUT", f"/v1/preferences/{WORD}.{number}", {"value": stated("second value")}, first),
         ("POST", f"/v1/preferences/{WORD}.{number}/rollback", {"to_version": 1}, again),
         ("PUT", "/v1/preferences", {"items": [_item("gone"), _item("kept")]}, {}),
         ("DELETE", f"/v1/preferences/{WORD}.gone", None, first),
@@ -85,19 +93,19 @@ def _memory(which: str) -> Json:
 
 
 def _item(name: str) -> Json:
-    return {"key": f"{WORD}.{name}", "value": secret(name), "reason": secret("reason"), "version": None}
+    return {"key": f"{WORD}.{name}", "value": stated(name), "reason": secret("reason"), "version": None}
 
 
 def _proposal(name: str) -> Json:
-    return {"key": f"{WORD}.{name}", "value": [secret(name)], "confidence": 0.5, "reason": secret("inferred reason")}
+    return {"key": f"{WORD}.{name}", "value": [stated(name)], "confidence": 0.5, "reason": secret("inferred reason")}
 
 
 def _decisions(client: httpx.Client) -> list[tuple[str, str, Any, dict[str, str]]]:
     """Return what the user says to two inferences that have waited; a third goes on waiting."""
-    stated = client.put(f"/v1/preferences/{WORD}.said", json={"value": secret("said")}, headers={"If-None-Match": "*"})
-    assert stated.status_code == 201, stated.text
+    answer = client.put(f"/v1/preferences/{WORD}.said", json={"value": stated("said")}, headers={"If-None-Match": "*"})
+    assert answer.status_code == 201, answer.text
     made = []
-    for value in (secret("waits"), [secret("is rejected")], {SHOWN: secret("is accepted")}):
+    for value in (stated("waits"), [stated("is rejected")], {SHOWN: stated("is accepted")}):
         answer = client.post("/v1/preference-proposals", json=_proposal("said") | {"value": value})
         made.append((f"/v1/preference-candidates/{answer.json()['candidate']['id']}", answer.json()["candidate"]))
     (_, _), (rejected, first), (accepted, second) = made
@@ -131,7 +139,7 @@ def _messages() -> list[Json]:
 
 def _upload() -> tuple[bytes, dict[str, str]]:
     fields = {"doc_type": f"{SHOWN} uploaded", "title": secret("upload"), "metadata": json.dumps({SHOWN: CHINESE})}
-    files = {"file": (f"{SHOWN}-{CHINESE}.md", secret("upload's text").encode("utf-16"))}
+    files = {"file": (f"{SHOWN}-{CHINESE}.md", stated("upload's text").encode("utf-16"))}
     request = httpx.Request("POST", "http://cairn.test", data=fields, files=files)
     return request.read(), {"Content-Type": request.headers["Content-Type"]}
 
@@ -161,6 +169,23 @@ def ask(client: httpx.Client) -> None:
     assert SHOWN in client.get("/v1/preference-candidates").json()["items"][0]["value"]
 
 
+def read_all(client: httpx.Client) -> str:
+    """Return what a user sees of their memory, opened: every list, and what each of its items is in full."""
+    lists = ("sessions", "memories", "preferences", "preference-candidates", "knowledge/documents", "memory-log")
+    shown = [client.get("/v1/profile").text, client.get("/v1/profile/history").text]
+    for name in lists:
+        answer = client.get(f"/v1/{name}", params={"limit": 100})
+        assert answer.status_code == 200, answer.text
+        shown.append(answer.text)
+    sessions = [f"sessions/{item['id']}/messages" for item in client.get("/v1/sessions").json()["items"]]
+    versions = [f"preferences/{item['key']}/history" for item in client.get("/v1/preferences").json()["items"]]
+    shown += [client.get(f"/v1/{name}", params={"limit": 100}).text for name in (*sessions, *versions)]
+    for document in client.get("/v1/knowledge/documents").json()["items"]:
+        content = client.get(f"/v1/knowledge/documents/{document['id']}/content")
+        shown.append(content.content.decode("utf-16" if document["encoding"] == "utf-16" else "utf-8"))
+    return "\n".join(shown)
+
+
 def provoke(client: httpx.Client) -> None:
     """Put the words where they are refused: what is wrong is told, and written down nowhere."""
     refused = [
@@ -184,6 +209,9 @@ def provoke(client: httpx.Client) -> None:
         client.post("/v1/sessions", json={SHOWN: CHINESE, "title": [SHOWN]}),
         client.post("/v1/sessions", content=f'{{"title": "{SHOWN} {CHINESE}'.encode(), headers=JSON),
         client.post("/v1/sessions", json={"title": f"{SHOWN}\x00"}),
+        client.post("/v1/sessions", json={"external_id": f"{SHOWN}{CHINESE}{CARD}"}),
+        client.put(f"/v1/preferences/{WORD}.card", json={"value": CARD}, headers={"If-None-Match": "*"}),
+        client.put(f"/v1/preferences/{CARD}", json={"value": SHOWN}, headers={"If-None-Match": "*"}),
         client.post("/v1/sessions", json={}, headers={"Idempotency-Key": f"{SHOWN} {WORD}"}),
         client.post("/v1/context", json={"query": SHOWN, "session_id": f"ses_{SHOWN}"}),
         client.post("/v1/context", json={"query": SHOWN, "snapshot": WORD}),

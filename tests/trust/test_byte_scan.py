@@ -8,11 +8,11 @@ import asyncpg
 import pytest
 
 from app.infra.embedded.postgres import SUPERUSER
-from tests.trust.planting import CHINESE, SHOWN, WORD, ask, await_indexed, plant, provoke
+from tests.trust.planting import CARD, CHINESE, MASK, SHOWN, WORD, ask, await_indexed, plant, provoke, read_all
 from tests.trust.running import MODULE_TIMEOUT_S, Installation, Running, is_alive
 from tests.trust.scanner import Finding, forms, in_base64, scan, scan_bytes
 
-WORDS = (WORD, CHINESE)
+WORDS = (WORD, CHINESE, CARD)
 
 pytestmark = pytest.mark.timeout(MODULE_TIMEOUT_S)
 
@@ -50,6 +50,9 @@ def test_what_a_user_says_is_readable_nowhere(installation: Installation, up: Ru
         for client in (gone, stays):
             await_indexed(client)
             ask(client)
+            seen = read_all(client)
+            assert CARD not in seen
+            assert seen.count(MASK) > 50
         assert look(installation) == []
         assert scan(installation.data_folders(), [tenant]), "the scanner sees nothing of what is written"
         assert scan_bytes(rows(installation), WORDS, "rows") == []

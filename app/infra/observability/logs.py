@@ -9,6 +9,8 @@ from typing import Any, BinaryIO
 import orjson
 import structlog
 
+from app.core.withholding import withheld
+
 MAX_FRAMES = 30
 MAX_CAUSES = 5
 MAX_FOREIGN_CHARS = 200
@@ -29,6 +31,7 @@ def set_up_logs(level: str, stream: BinaryIO | None = None) -> None:
             structlog.stdlib.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True, key="time"),
             _without_words,
+            _without_secrets,
             _in_order,
             structlog.processors.JSONRenderer(serializer=_dumped),
         ],
@@ -86,6 +89,10 @@ def _without_words(_logger: object, _method: str, event: EventDict) -> EventDict
     if isinstance(error, BaseException):
         event.update(described(error))
     return event
+
+
+def _without_secrets(_logger: object, _method: str, event: EventDict) -> EventDict:
+    return withheld(dict(event))
 
 
 def _in_order(_logger: object, _method: str, event: EventDict) -> EventDict:
