@@ -1,7 +1,8 @@
 """A session that one process writes and another reads, what is written to it, and what Postgres is asked meanwhile."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
 import asyncpg
@@ -10,11 +11,14 @@ from asyncpg.pool import Pool
 from sqlalchemy import event
 from sqlalchemy.engine import Engine
 
+from app.core import clock
 from app.core.idempotency import Attempt
 from app.core.scope import Scope
 from app.core.versions import Exactly
+from app.infra.db.generations import Row
 from app.infra.embedded.stack import Stack
 from app.infra.redis.client import RedisStore
+from app.infra.redis.lease import LEASE_S
 from app.sessions import store
 from app.sessions.model import Opening, View
 from app.sessions.service import Sessions
@@ -45,6 +49,29 @@ class Talk:
 
     async def read(self) -> View:
         return await self.reader.view(self.alice, self.view.session.id)
+
+    @asynccontextmanager
+    async def deaf_reader(self) -> AsyncIterator[None]:
+        """Have the reader take the lease at this moment, and hear of nothing that happens to it meanwhile."""
+        generations = self.processes[1].lease._generations  # noqa: SLF001 - of one process alone, and in the middle of its work
+        taken, heard, read = asyncio.Event(), asyncio.Event(), generations.read
+
+        async def once() -> Row:
+            if taken.is_set():
+                await heard.wait()
+            row = await read()
+            if row.servers and row.is_settled and clock.now_s() < row.asked_at + LEASE_S / 2:
+                taken.set()
+            return row
+
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(generations, "read", once)
+            await taken.wait()
+            assert self.processes[1].lease.held() is not None
+            try:
+                yield
+            finally:
+                heard.set()
 
     async def recorded(self) -> View:
         """Return the session as Postgres has it."""
