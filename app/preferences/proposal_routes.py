@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Request, Response
+from fastapi import APIRouter, Depends, Query, Request, Response
 
 from app.core.errors import invalid
 from app.core.idempotency import Answer
@@ -41,26 +41,28 @@ Proposing = Annotated[Proposals, Depends(provided(Proposals))]
 Deciding = Annotated[Candidates, Depends(provided(Candidates))]
 If = Annotated[Precondition, Depends(conditional)]
 Page = Annotated[Paging, Depends(page_of)]
+AgentId = Annotated[str | None, Query(description="The same as `agent_specific`, and names the token's own agent.")]
 
 
 @router.post(
     "/preference-proposals",
     status_code=201,
     response_model=PreferenceProposalAnswer,
-    responses=problems("already_rejected", "quota_exceeded", "sensitive_category"),
+    responses=problems("not_found", "already_rejected", "quota_exceeded", "sensitive_category"),
 )
 async def propose(
     request: Request,
     body: PreferenceProposalRequest,
     caller: Writer,
     proposals: Proposing,
+    agent_id: AgentId = None,
 ) -> Response:
     """Propose what was inferred. It is applied where it contradicts no statement and no surer inference; otherwise it
     waits as a candidate for the user.
     """
     if body.agent_specific and caller.agent is None:
         raise invalid("agent_specific", "needs a token that names an agent")
-    proposed = proposal(body, caller.agent if body.agent_specific else None)
+    proposed = proposal(body, caller.agent if body.agent_specific else agent_id)
     attempt = await attempted(request, _shown_outcome)
     return respond(_shown_outcome(await proposals.propose(caller, proposed, attempt)))
 

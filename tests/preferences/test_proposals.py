@@ -149,6 +149,17 @@ async def test_a_later_general_statement_is_in_force_before_an_agents_own_infere
     assert [item["value"] for item in (await writer.get("/v1/preferences")).json()["items"]] == ["milk"]
 
 
+async def test_an_inference_for_one_agent_may_name_it_like_every_route_does(client: MakeClient) -> None:
+    writer = await client(agent="writer")
+    body = {"key": "drink", "value": "coffee", "confidence": 0.5}
+    own, other = [
+        await writer.post("/v1/preference-proposals", params={"agent_id": agent}, json=body)
+        for agent in ("writer", "other")
+    ]
+    assert (own.status_code, own.json()["agent_id"], own.json()["state"]) == (201, "writer", "applied")
+    assert (other.status_code, other.json()["code"]) == (404, "not_found")
+
+
 async def test_an_inference_for_one_agent_needs_an_agent(client: MakeClient) -> None:
     answer = await propose(await client(), "tea", agent_specific=True)
     assert (answer.status_code, [error["field"] for error in answer.json()["errors"]]) == (422, ["agent_specific"])
