@@ -31,6 +31,11 @@ PROBLEMS: Mapping[str, Problem] = {
     "not_found": Problem(404, "There is no such thing", "Check the id; what belongs to someone else looks the same."),
     "method_not_allowed": Problem(405, "The method isn't allowed here", "See the `Allow` header."),
     "conflict": Problem(409, "The state doesn't allow it", "Read the resource again and decide anew."),
+    "original_not_kept": Problem(
+        409,
+        "The original isn't kept",
+        "It held the number of an identity card, a bank card or a passport: search finds its text, with that masked.",
+    ),
     "already_rejected": Problem(
         409,
         "The user has rejected or retracted it",

@@ -1,10 +1,13 @@
 """Ingestion: a version's bytes become chunks with vectors, then search finds them instead of the version before.
 
+Numbers that are never stored are masked in the text, and bytes that held one go when the version is ready.
+
 It may be killed anywhere and run again: what was embedded is kept, chunk by chunk, and the swap is one transaction.
 """
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Final
 from uuid import UUID
@@ -17,6 +20,7 @@ from app.core.jobs import Job
 from app.core.scope import Scope
 from app.core.text.language import language_code
 from app.core.text.terms import terms
+from app.core.withholding import withheld_text
 from app.infra.crypto.box import Box
 from app.infra.db.transaction import Database
 from app.infra.embedders.port import EmbedderUnavailableError
@@ -87,7 +91,8 @@ class IngestDocument:
     async def _ingest(self, scope: Scope, document_id: UUID, version: int, entry: AuditEntry) -> None:
         document, body = await self._bytes(scope, document_id, version)
         decoded = await asyncio.to_thread(decode, body)
-        pieces = await asyncio.to_thread(chunk, decoded.text, document.media_type)
+        text = await asyncio.to_thread(withheld_text, decoded.text)
+        pieces = await asyncio.to_thread(chunk, text, document.media_type)
         if not pieces:
             raise NotTextError(Failure.NO_TEXT)
         items: list[Item] = []
@@ -100,7 +105,8 @@ class IngestDocument:
                     raise GoneError
                 await chunk_store.put(tx, document_id, version, stored, self._model, entry)
             items += await asyncio.to_thread(_items, document, stored, box)
-        await self._swap(scope, document, items, decoded.encoding, entry)
+        ready = replace(document, encoding=decoded.encoding, original_kept=text == decoded.text)
+        await self._swap(scope, ready, items, decoded.encoding, entry)
 
     async def _bytes(self, scope: Scope, document_id: UUID, version: int) -> tuple[Document, bytes]:
         parts: list[bytes] = []
@@ -149,6 +155,8 @@ class IngestDocument:
             current = await store.find(tx, document_id)
             if current is None or not await store.finish(tx, document_id, version, encoding, entry):
                 raise GoneError
+            if not document.original_kept:
+                await store.drop_original(tx, document_id, version, entry)
             await chunk_store.trim(tx, document_id, version, len(items), entry)
             versions = [version]
             if current.indexed_version is not None:

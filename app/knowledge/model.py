@@ -72,7 +72,10 @@ class Content:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A document in its newest version. `indexed_version` is the one that search finds meanwhile."""
+    """A document in its newest version. `indexed_version` is the one that search finds meanwhile.
+
+    `original_kept` is false where the bytes are gone: they held a number that is never stored.
+    """
 
     id: UUID
     version: int
@@ -86,6 +89,7 @@ class Document:
     size_bytes: int
     created_at: datetime
     updated_at: datetime
+    original_kept: bool = True
 
     @property
     def is_settled(self) -> bool:

@@ -168,10 +168,13 @@ async def delete(
 @router.get(
     "/documents/{document_id}/content",
     response_class=StreamingResponse,
-    responses={200: {"content": {"text/plain": _BINARY, "text/markdown": _BINARY}}, **problems("not_found")},
+    responses={
+        200: {"content": {"text/plain": _BINARY, "text/markdown": _BINARY}},
+        **problems("not_found", "original_not_kept"),
+    },
 )
 async def content(document_id: str, caller: Reader, documents: Service) -> Response:
-    """Read the bytes of a document as they came."""
+    """Read the bytes of a document as they came. They aren't kept where they held a number that is never stored."""
     document, parts = await documents.content(caller, parse("doc", document_id))
     headers = {
         "ETag": etag(document.version),

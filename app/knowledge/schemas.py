@@ -70,7 +70,11 @@ class SearchRequest(Request):
 
 
 class DocumentAnswer(Answer):
-    """A document in its newest version. `searched_version` is the one that search finds."""
+    """A document in its newest version. `searched_version` is the one that search finds.
+
+    `original_kept` is false where the file held the number of an identity card, a bank card or a passport: its text is
+    kept then, with that masked.
+    """
 
     id: str
     version: int
@@ -85,6 +89,7 @@ class DocumentAnswer(Answer):
     media_type: str
     encoding: str | None
     size_bytes: int
+    original_kept: bool
     created_at: Moment
     updated_at: Moment
 
@@ -194,6 +199,7 @@ def document_answer(document: Document) -> DocumentAnswer:
         media_type=document.media_type.value,
         encoding=document.encoding,
         size_bytes=document.size_bytes,
+        original_kept=document.original_kept,
         created_at=document.created_at,
         updated_at=document.updated_at,
     )

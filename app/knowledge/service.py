@@ -100,8 +100,10 @@ class Documents:
             await tx.answer(None)
 
     async def content(self, scope: Scope, document_id: UUID) -> tuple[Document, AsyncIterator[bytes]]:
-        """Return a document and its bytes as they came, part by part. Raises `not_found`."""
+        """Return a document and its bytes as they came, part by part. Raises `not_found`, `original_not_kept`."""
         document = await self.read(scope, document_id)
+        if not document.original_kept:
+            raise AppError("original_not_kept")
         return document, self._parts(scope, document)
 
     async def _parts(self, scope: Scope, document: Document) -> AsyncIterator[bytes]:

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Row, Select, and_, case, delete, func, insert, select, update
+from sqlalchemy import ColumnElement, Row, Select, and_, case, delete, exists, func, insert, select, update
 
 from app.core.audit import AuditEntry
 from app.infra.crypto.box import Box, Place, row_key
@@ -20,6 +20,12 @@ _NEWEST = and_(
     document_versions.c.document_id == documents.c.id,
     document_versions.c.version == documents.c.version,
 )
+# A version has bytes from the first on: where there are none, they were let go of.
+_ORIGINAL = exists().where(
+    document_parts.c.usr == document_versions.c.usr,
+    document_parts.c.document_id == document_versions.c.document_id,
+    document_parts.c.version == document_versions.c.version,
+)
 # The columns that `describe` opens.
 DESCRIBED = ("doc_type_sealed", "title_sealed", "file_name_sealed", "metadata_sealed")
 _COLUMNS = (
@@ -30,6 +36,7 @@ _COLUMNS = (
     documents.c.updated_at,
     *(document_versions.c[name] for name in ("status", "progress", "failure", "media_type", "encoding", "size_bytes")),
     *(document_versions.c[name] for name in DESCRIBED),
+    _ORIGINAL.label("original_kept"),
 )
 
 
@@ -166,6 +173,12 @@ async def part(tx: Transaction, document_id: UUID, version: int, ordinal: int) -
     return None if sealed is None else tx.box.open(sealed, _part_place(document_id, version, ordinal))
 
 
+async def drop_original(tx: Transaction, document_id: UUID, version: int, entry: AuditEntry) -> None:
+    """Delete the bytes of a version; its chunks stay."""
+    dropped = delete(document_parts).filter_by(usr=tx.scope.usr, document_id=document_id, version=version)
+    await tx.change(dropped, entry)
+
+
 async def start(tx: Transaction, document_id: UUID, version: int, entry: AuditEntry) -> int | None:
     """Mark that ingestion of a version begins; return how often it has begun, None where there is nothing to ingest."""
     begun = (
@@ -296,6 +309,7 @@ def _read(row: Row[Any], box: Box) -> Document:  # Any: rows of _COLUMNS
         size_bytes=row.size_bytes,
         created_at=row.created_at,
         updated_at=row.updated_at,
+        original_kept=row.original_kept,
     )
 
 

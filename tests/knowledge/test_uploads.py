@@ -86,6 +86,38 @@ async def test_what_is_no_text_is_refused_with_the_reason(
 
 
 @pytest.mark.usefixtures("worker")
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "gb18030"])
+async def test_an_original_with_a_number_that_is_never_stored_is_not_kept(
+    alice: httpx.AsyncClient, encoding: str
+) -> None:
+    text = f"承租人的身份证号码是110101199003070011。\n{ZH}"
+    answer = await upload(alice, text.encode(encoding), "承租人 4111 1111 1111 1111.txt")
+    ready = await waited(alice, answer)
+    assert (ready["status"], ready["original_kept"]) == ("ready", False)
+    assert ready["file_name"] == "承租人 [银行卡号已隐去].txt"
+    hit = (await alice.post("/v1/knowledge/search", json={"query": "承租人的身份证号码"})).json()["hits"][0]
+    assert "承租人的身份证号码是[身份证号码已隐去]。" in hit["text"]
+    content = await alice.get(f"{DOCUMENTS}/{ready['id']}/content")
+    assert (content.status_code, content.json()["code"]) == (409, "original_not_kept")
+    other = await waited(alice, await upload(alice, ZH.encode(encoding)))
+    assert other["original_kept"]
+
+
+async def test_the_bytes_of_a_masked_upload_are_gone_when_it_is_ready(knowledge: Knowledge, scope: MakeScope) -> None:
+    caller = await scope("alice")
+    async with knowledge.uploads.receive(caller) as received:
+        await received.write(b"card 4111 1111 1111 1111. " + EN.encode() * (PART_BYTES // len(EN) + 1))
+        document = await received.finish(NOTE, None)
+    assert document.original_kept
+    ready = await knowledge.ingest(caller, document)
+    assert not ready.original_kept
+    async with knowledge.wiring.db.read(caller) as tx:
+        assert await tx.scalar(select(func.count()).select_from(document_parts).filter_by(usr=caller.usr)) == 0
+    with pytest.raises(AppError, match="original_not_kept"):
+        await knowledge.documents.content(caller, document.id)
+
+
+@pytest.mark.usefixtures("worker")
 async def test_the_name_of_a_file_decides_nothing(alice: httpx.AsyncClient) -> None:
     assert (await waited(alice, await upload(alice, EN.encode(), "photo.png")))["media_type"] == "text/plain"
     markdown = await upload(alice, b"# Lease\n\nThe rent.", "C:\\docs\\lease.pdf")

@@ -139,7 +139,7 @@ def _messages() -> list[Json]:
 
 def _upload() -> tuple[bytes, dict[str, str]]:
     fields = {"doc_type": f"{SHOWN} uploaded", "title": secret("upload"), "metadata": json.dumps({SHOWN: CHINESE})}
-    files = {"file": (f"{SHOWN}-{CHINESE}.md", stated("upload's text").encode("utf-16"))}
+    files = {"file": (f"{SHOWN}-{CHINESE}.md", secret("upload's text").encode("utf-16"))}
     request = httpx.Request("POST", "http://cairn.test", data=fields, files=files)
     return request.read(), {"Content-Type": request.headers["Content-Type"]}
 
@@ -181,8 +181,7 @@ def read_all(client: httpx.Client) -> str:
     versions = [f"preferences/{item['key']}/history" for item in client.get("/v1/preferences").json()["items"]]
     shown += [client.get(f"/v1/{name}", params={"limit": 100}).text for name in (*sessions, *versions)]
     for document in client.get("/v1/knowledge/documents").json()["items"]:
-        content = client.get(f"/v1/knowledge/documents/{document['id']}/content")
-        shown.append(content.content.decode("utf-16" if document["encoding"] == "utf-16" else "utf-8"))
+        shown.append(client.get(f"/v1/knowledge/documents/{document['id']}/content").text)
     return "\n".join(shown)
 
 
