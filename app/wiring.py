@@ -21,6 +21,7 @@ from app.core.evidence import EvidenceCheck
 from app.core.jobs import Handler
 from app.core.memory import Source, UserData
 from app.core.remembered import Listing
+from app.core.superseding import Superseding
 from app.erasure import routes as erasure_routes
 from app.erasure import tables as erasure_tables
 from app.erasure.service import EraseHandler, Erasures, SweepHandler
@@ -69,12 +70,14 @@ from app.preferences.candidate_listing import CandidateListing
 from app.preferences.candidates import Candidates
 from app.preferences.catalogue import routes as catalogue_routes
 from app.preferences.catalogue.service import Catalogue
+from app.preferences.former import FormerPreferences
 from app.preferences.listing import PreferenceListing
 from app.preferences.proposals import Proposals
 from app.preferences.service import Preferences
 from app.preferences.source import PreferenceSource
 from app.profile import routes as profile_routes
 from app.profile import tables as profile_tables
+from app.profile.former import FormerFacts
 from app.profile.listing import ProfileListing
 from app.profile.service import Profiles
 from app.profile.source import ProfileSource
@@ -247,7 +250,7 @@ def _sessions(base: Base, facts: MemorySearch) -> tuple[Sessions, Parts]:
     by_model = base.model_summariser
     views = Views(base.db, window, ViewMaker(summariser), by_model=by_model is not None)
     defaults = Defaults(base.settings.window, base.settings.session_ttl_s)
-    recalls = Recalls(base.db, segments, base.embedding, facts)
+    recalls = Recalls(base.db, segments, base.embedding, facts, _superseding())
     days, forget = base.settings.record_retention_days, context_store.forget_session
     sessions = Sessions(base.db, window, views, segments, base.commits, defaults, forget)
     old = OldMessages(base.db, segments, window, summariser, forget, keep=timedelta(days=days) if days else None)
@@ -280,6 +283,10 @@ def _guests(base: Base, sessions: Sessions, contexts: Contexts) -> Parts:
 
 def _evidence() -> EvidenceCheck[Transaction]:
     return EvidenceCheck([MessageEvidence(), DocumentEvidence()])
+
+
+def _superseding() -> Superseding[Transaction]:
+    return Superseding([FormerFacts(), FormerPreferences()])
 
 
 def _preferences(base: Base) -> Parts:
@@ -319,7 +326,7 @@ def _knowledge(base: Base) -> Parts:
     chroma = ChromaIndex(base.chroma, model)
     keeper = VectorKeeper(db, chroma, model)
     vectors = CheckedIndex(db, ChromaVectors(db, chroma, model), ExactIndex(db, segments))
-    search = Search(db, segments, embedding, vectors, base.settings.exact_max_chunks)
+    search = Search(db, segments, embedding, vectors, base.settings.exact_max_chunks, _superseding())
     provided = (Documents(db, segments), Uploads(db, base.settings.max_upload_bytes), Watching(db), search)
     return Parts(
         provided={type(each): each for each in provided},
@@ -337,7 +344,7 @@ def _knowledge(base: Base) -> Parts:
 
 def _context(base: Base, sources: Sequence[Source]) -> tuple[Contexts, Parts]:
     deadline_s, hold_session = base.settings.context_deadline_s, session_store.hold_session
-    contexts = Contexts(base.db, sources, base.embedding.count_tokens, deadline_s, hold_session)
+    contexts = Contexts(base.db, sources, base.embedding.count_tokens, deadline_s, hold_session, _superseding())
     data = [OwnedRows(base.db, "memory_log", (context_tables.memory_log,))]
     return contexts, Parts(provided={Contexts: contexts}, data=data)
 

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from uuid import UUID
 
@@ -17,15 +18,19 @@ from app.core.ids import uuid7
 from app.core.memory import Candidate, Question, Source
 from app.core.moments import Moment
 from app.core.scope import Scope
+from app.core.superseding import Outdated, Superseding
 from app.core.text.language import language
 from app.infra.db.between import HoldSession
 from app.infra.db.snapshots import look
-from app.infra.db.transaction import Database
+from app.infra.db.transaction import Database, Transaction
 
 # How much longer than the deadline a required kind is waited for.
 REQUIRED_EXTRA_S = 2.0
 # Codes that are the answer to the whole call; anything else costs the answer only the kinds of the source that met it.
 _FOR_THE_CALLER = frozenset({"not_found", "erasing", "erased"})
+
+# What is read from user memory itself, at the snapshot.
+CURRENT = frozenset({"preferences", "profile"})
 
 log = structlog.get_logger("cairn.context")
 
@@ -40,15 +45,17 @@ class Contexts:
         count: Count,
         deadline_s: float,
         hold_session: HoldSession,
+        superseding: Superseding[Transaction],
     ) -> None:
-        """Take every source of memory, the tokenizer's count of a text, and what keeps a session while its context is
-        noted.
+        """Take every source of memory, the tokenizer's count of a text, what keeps a session while its context is
+        noted, and what knows the former values of user memory.
         """
         self._db = db
         self._sources = sources
         self._count = count
         self._deadline_s = deadline_s
         self._hold_session = hold_session
+        self._superseding = superseding
 
     async def assemble(self, scope: Scope, ask: Ask) -> Assembled:
         """Return what enters the prompt and why. Raises `not_found` for a session that isn't the caller's, and
@@ -57,6 +64,7 @@ class Contexts:
         context_id, now = uuid7(), datetime.now(UTC)
         async with self._db.read(scope) as tx:
             snapshot = await look(tx, Moment(ask.snapshot))
+            outdated = await self._superseding.look(tx, snapshot.number)
         question = Question(
             text=ask.query,
             session_id=ask.session_id,
@@ -69,10 +77,14 @@ class Contexts:
         missing = sorted({failure.kind for failure in failures})
         if ask.require.intersection(missing):
             raise AppError("store_unavailable", "a required kind of memory", headers={"Retry-After": "1"})
-        packed = await asyncio.to_thread(pack, candidates, ask.budget_tokens, self._count, language(ask.query))
+        packed = await asyncio.to_thread(self._packed, candidates, outdated, ask)
         packed = Packed(packed.prompt, packed.tokens, packed.blocks, [*packed.decisions, *failures])
         await self._keep(scope, ask, context_id, now, snapshot.number, packed, missing)
         return Assembled(context_id, snapshot, packed, missing)
+
+    def _packed(self, candidates: Sequence[Candidate], outdated: Outdated, ask: Ask) -> Packed:
+        marked = [candidate if candidate.kind in CURRENT else _marked(candidate, outdated) for candidate in candidates]
+        return pack(marked, ask.budget_tokens, self._count, language(ask.query))
 
     async def read_log(self, scope: Scope, context_id: UUID) -> LogEntry:
         """Return what a context was made of. Raises `not_found`."""
@@ -159,3 +171,7 @@ class Contexts:
                 decisions=packed.decisions,
             )
             await store.insert_entry(tx, entry, AuditEntry("assemble", "context", context_id))
+
+
+def _marked(candidate: Candidate, outdated: Outdated) -> Candidate:
+    return replace(candidate, superseded=outdated.of(candidate.text, candidate.labels.get("title")))

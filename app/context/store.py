@@ -9,7 +9,7 @@ from sqlalchemy import Row, delete, insert, select
 
 from app.context.model import LogEntry
 from app.context.tables import memory_log
-from app.core.assembly import Decision, Packed, Reason
+from app.core.assembly import Decision, Newer, Packed, Reason
 from app.core.audit import AuditEntry
 from app.infra.crypto.box import Box, Place
 from app.infra.db.transaction import Transaction
@@ -88,6 +88,7 @@ def _written(decision: Decision) -> dict[str, Any]:
         "reason": decision.reason.value,
         "tokens": decision.tokens,
         "score": None if decision.score is None else round(decision.score, 4),
+        "superseded": [{"kind": each.kind, "id": each.id, "version": each.version} for each in decision.superseded],
     }
 
 
@@ -100,6 +101,8 @@ def _decision(kept: Mapping[str, Any]) -> Decision:
         Reason(kept["reason"]),
         kept["tokens"],
         kept["score"],
+        # Lines of before were held against nothing.
+        tuple(Newer(each["kind"], each["id"], each["version"]) for each in kept.get("superseded", ())),
     )
 
 

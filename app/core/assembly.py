@@ -31,9 +31,20 @@ class Reason(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Newer:
+    """An item of user memory that has something newer than a text: what it is, its id on the wire and its version."""
+
+    kind: str
+    id: str
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
 class Decision:
     """What became of one memory, or of a whole kind (then `id` is empty). Ids and numbers only: it is kept in the
     log.
+
+    `superseded` are the items of user memory that its words are older than.
     """
 
     kind: str
@@ -43,6 +54,7 @@ class Decision:
     reason: Reason
     tokens: int
     score: float | None = None
+    superseded: Sequence[Newer] = ()
 
 
 @dataclass(frozen=True, slots=True)

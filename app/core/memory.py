@@ -8,6 +8,7 @@ from typing import Protocol
 from uuid import UUID
 
 from app.core.scope import Scope
+from app.core.superseding import Superseded
 
 
 class Tier(IntEnum):
@@ -53,6 +54,8 @@ class Candidate:
     ignored: str | None = None
     # Extra words for the structured answer (the title of a document, the role of a message).
     labels: Mapping[str, str] = field(default_factory=dict)
+    # Which of its words aren't current any more.
+    superseded: Sequence[Superseded] = ()
 
 
 class Source(Protocol):

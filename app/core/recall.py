@@ -10,6 +10,7 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
+from app.core.superseding import Superseded
 from app.core.text.questions import asked
 from app.core.text.terms import terms
 
@@ -47,6 +48,7 @@ class Fact:
     expires_at: datetime | None
     score: float
     cosine: float | None
+    superseded: Sequence[Superseded] = ()
 
 
 @dataclass(frozen=True, slots=True)

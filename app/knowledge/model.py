@@ -11,6 +11,7 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
+from app.core.superseding import Superseded
 from app.knowledge.encodings import MediaType
 
 MAX_DOC_TYPE_CHARS = 64
@@ -154,6 +155,8 @@ class Query:
     doc_types: frozenset[str] | None = None
     document_ids: frozenset[UUID] | None = None
     mode: Mode = Mode.HYBRID
+    # Whether hits are to tell what of them isn't current any more.
+    with_superseded: bool = False
 
     @property
     def is_filtered(self) -> bool:
@@ -188,6 +191,7 @@ class Hit:
     score: float
     dense: float | None
     lexical: float | None
+    superseded: Sequence[Superseded] = ()
 
 
 @dataclass(frozen=True, slots=True)

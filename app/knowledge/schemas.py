@@ -22,6 +22,7 @@ from app.knowledge.model import (
     Query,
 )
 from app.knowledge.multipart import Form
+from app.web.superseded import SupersededAnswer, superseded_answers
 from app.web.wire import Answer, JsonObject, Moment, Request, wrong
 
 DEFAULT_TOP_K = 3
@@ -128,6 +129,7 @@ class HitAnswer(Answer):
     score: float
     scores: ScoresAnswer
     location: LocationAnswer
+    superseded: list[SupersededAnswer]
 
 
 class IndexAnswer(Answer):
@@ -179,7 +181,7 @@ def query(body: SearchRequest) -> Query:
     """Return what a body asks."""
     ids = None if body.document_ids is None else frozenset(parse("doc", one) for one in body.document_ids)
     types = None if body.doc_type is None else frozenset(body.doc_type)
-    return Query(body.query, body.top_k, types, ids, body.mode)
+    return Query(body.query, body.top_k, types, ids, body.mode, with_superseded=True)
 
 
 def document_answer(document: Document) -> DocumentAnswer:
@@ -231,4 +233,5 @@ def _hit(hit: Hit) -> HitAnswer:
         score=hit.score,
         scores=ScoresAnswer(dense=hit.dense, lexical=hit.lexical),
         location=LocationAnswer(start=location.start, end=location.end, headings=list(location.headings)),
+        superseded=superseded_answers(hit.superseded),
     )

@@ -14,8 +14,9 @@ from app.core.audit import AuditEntry
 from app.core.errors import AppError
 from app.core.ranking import DOCUMENTS
 from app.core.scope import Scope
+from app.core.superseding import NOTHING_OUTDATED, Outdated, Superseding
 from app.core.text.terms import terms
-from app.infra.db.transaction import Database
+from app.infra.db.transaction import Database, Transaction
 from app.infra.embedders.port import EmbedderUnavailableError
 from app.infra.embedders.service import EmbeddingService
 from app.infra.segments.index import ANYTHING, Filters, Hints, Index
@@ -62,8 +63,12 @@ class Search:
         embedding: EmbeddingService,
         vectors: VectorIndex,
         exact_max_chunks: int,
+        superseding: Superseding[Transaction],
     ) -> None:
-        """Take the doors, the sealed index, what embeds, and what is asked above so many chunks."""
+        """Take the doors, the sealed index, what embeds, what is asked above so many chunks, and what knows the former
+        values of user memory.
+        """
+        self._superseding = superseding
         self._db = db
         self._segments = segments
         self._embedding = embedding
@@ -90,7 +95,9 @@ class Search:
         scored = await self._scored(scope, asked)
         async with self._db.read(scope) as tx:
             passages = await chunk_store.passages(tx, [one.item for one in scored])
-        return Found(_hits(scored, passages, mode, query.top_k), mode, pending)
+            outdated = await self._superseding.look(tx) if query.with_superseded else NOTHING_OUTDATED
+        hits = _hits(scored, passages, mode, query.top_k)
+        return Found([_marked(hit, outdated) for hit in hits], mode, pending)
 
     async def _vector(self, query: Query) -> NDArray[np.float32] | None:
         if query.mode is Mode.LEXICAL:
@@ -129,3 +136,7 @@ def _hits(scored: Sequence[Scored], passages: Mapping[UUID, Passage], mode: Mode
             dense = None if mode is Mode.LEXICAL else one.dense
             hits[passage.tag] = Hit(passage, one.score, dense, lexical)
     return list(hits.values())
+
+
+def _marked(hit: Hit, outdated: Outdated) -> Hit:
+    return replace(hit, superseded=outdated.of(hit.passage.text, hit.passage.title))

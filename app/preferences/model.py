@@ -11,6 +11,7 @@ from app.core.errors import AppError
 from app.core.evidence import Evidence
 from app.core.moments import Snapshot
 from app.core.scope import Actor
+from app.core.text.occurrences import identifies, strings
 from app.core.versions import Absent, Exactly, Precondition, etag, expected
 
 KEY_PATTERN = r"^[a-z0-9_.-]{1,128}$"
@@ -153,6 +154,14 @@ class History:
     more: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Former:
+    """A preference at a version that isn't the last, and the number of the last."""
+
+    preference: Preference
+    last: int
+
+
 DELETION = Content(State.DELETED, None, Trust.EXPLICIT, Origin.DELETION)
 
 
@@ -194,6 +203,11 @@ def restored(earlier: Content) -> Content:
         evidence=earlier.evidence,
         reason=earlier.reason,
     )
+
+
+def points(value: object) -> bool:
+    """Say whether a string of the value points at something: texts which hold it say something of the user."""
+    return any(identifies(text) for _, text in strings(value))
 
 
 def canonical(value: object) -> str:

@@ -14,7 +14,7 @@ from app.core.scope import Actor
 from app.infra.crypto.box import Box, Place, row_key
 from app.infra.db.snapshots import made_at
 from app.infra.db.transaction import Transaction
-from app.preferences.model import Content, Origin, Preference, State, Trust, Version
+from app.preferences.model import Content, Former, Origin, Preference, State, Trust, Version, points
 from app.preferences.tables import VERSION_COLUMNS, preference_versions, preferences
 from app.preferences.tags import key_tag
 
@@ -120,6 +120,27 @@ async def find_at(tx: Transaction, number: int, key: str, agent: str | None) -> 
     )
     row = await tx.row(asked)
     return _read(row, tx.box) if row else None
+
+
+async def superseded(tx: Transaction, number: int | None, agent: str | None, limit: int) -> Sequence[Former]:
+    """Return what was in force once and points at something, the newest first: general values, and the agent's own.
+
+    As of the user's change of that number, where one is given.
+    """
+    newer = preference_versions.alias("newer")
+    same = and_(newer.c.usr == preferences.c.usr, newer.c.preference_id == preferences.c.id)
+    known = same if number is None else and_(same, newer.c.change_number <= number)
+    last = select(newer.c.version).where(known).order_by(newer.c.version.desc()).limit(1).lateral("last")
+    asked = (
+        select(*_HEAD, *_VERSION, last.c.version.label("last"))
+        .join_from(preferences, preference_versions, _IS_OF_IT)
+        .join(last, last.c.version > preference_versions.c.version)
+        .where(preference_versions.c.usr == tx.scope.usr, preferences.c.agent.in_(["", agent or ""]))
+        .where(preference_versions.c.identifies.is_not(False), preference_versions.c.state == State.KEPT)
+        .order_by(preference_versions.c.change_number.desc())
+        .limit(limit)
+    )
+    return [Former(_read(row, tx.box), row.last) for row in await tx.rows(asked)]
 
 
 async def count(tx: Transaction) -> int:
@@ -262,6 +283,7 @@ def _written(
         "written_through": tx.scope.agent or "",
         # The change's, which is in the order of the changes: `as_of` this time is this version.
         "written_at": made_at(tx.scope, change_number),
+        "identifies": points(content.value),
     }
 
 

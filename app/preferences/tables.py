@@ -38,6 +38,7 @@ VERSION_COLUMNS = (
     "written_by",
     "written_through",
     "written_at",
+    "identifies",
 )
 
 
@@ -58,6 +59,8 @@ def _version_columns() -> tuple[SchemaItem, ...]:
         Column("written_by", Text, nullable=False),
         Column("written_through", Text, nullable=False),
         Column("written_at", DateTime(timezone=True), nullable=False),
+        # Whether the value points at something that texts may hold; NULL where that isn't known.
+        Column("identifies", Boolean),
         CheckConstraint("trust in ('explicit', 'operator', 'imported', 'inferred')", name="trust"),
         CheckConstraint("(evidence_kind is null) = (evidence_id is null)", name="evidence"),
     )
@@ -87,6 +90,9 @@ preference_versions = owned(
     CheckConstraint("state in ('kept', 'erased', 'deleted')", name="state"),
     # A moment is mapped to the number of the last change before it.
     Index(None, "usr", "change_number"),
+    Index(
+        "ix_preference_versions_identifying", "usr", "change_number", postgresql_where=text("identifies is not false")
+    ),
 )
 
 # What was inferred and waits for the user. One that was decided is a stub: its key and what became of it.

@@ -11,6 +11,7 @@ from app.core.errors import invalid
 from app.core.evidence import Evidence
 from app.core.moments import Snapshot
 from app.core.scope import Actor
+from app.core.text.occurrences import compared, identifies, strings
 
 MAX_FIELD_CHARS = 256
 MAX_REASON_CHARS = 1_000
@@ -133,6 +134,28 @@ def stands(facts: Facts, path: Path) -> bool:
             return False
         inside = inside[name]
     return True
+
+
+def pointer(path: Path) -> str:
+    """Return a place as it is shown: a JSON Pointer (RFC 6901) without its first slash."""
+    return "/".join(name.replace("~", "~0").replace("/", "~1") for name in path)
+
+
+def told(facts: Facts) -> list[tuple[Path, str]]:
+    """Return the strings that the facts hold, each with its place."""
+    said: dict[str, object] = {name: getattr(facts, name) for name in ("name", "role", "department")}
+    return list(strings(said | {ATTRIBUTES: facts.attributes}))
+
+
+def pointing(facts: Facts) -> list[tuple[Path, str]]:
+    """Return those that point at something: texts which hold one say something of the user."""
+    return [(path, text) for path, text in told(facts) if identifies(text, is_name=path == ("name",))]
+
+
+def supersedes(facts: Facts, before: Facts) -> bool:
+    """Say whether something that pointed at something doesn't stand any more where it stood before."""
+    kept = {(path, compared(text)) for path, text in told(facts)}
+    return any((path, compared(text)) not in kept for path, text in pointing(before))
 
 
 def without(facts: Facts, path: Path) -> Facts:

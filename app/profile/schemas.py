@@ -18,6 +18,7 @@ from app.profile.model import (
     Path,
     Profile,
     Seen,
+    pointer,
 )
 from app.web.evidence import CheckedEvidence, EvidenceAnswer, evidence_answer
 from app.web.moments import SnapshotAnswer, snapshot_fields
@@ -129,7 +130,7 @@ def path_of(shown: str) -> Path:
 
 
 def _places(paths: Iterable[Path]) -> list[str]:
-    return sorted("/".join(name.replace("~", "~0").replace("/", "~1") for name in path) for path in paths)
+    return sorted(map(pointer, paths))
 
 
 def _facts(profile: Profile) -> dict[str, Any]:  # Any: the fields of FactsAnswer, each of its own type

@@ -14,7 +14,20 @@ from app.core.versions import Precondition, expected
 from app.infra.db.snapshots import look, settle, show_snapshot
 from app.infra.db.transaction import Database, Transaction
 from app.profile import store
-from app.profile.model import EMPTY, Facts, History, Origin, Path, Profile, Seen, Why, patched, stands, without
+from app.profile.model import (
+    EMPTY,
+    Facts,
+    History,
+    Origin,
+    Path,
+    Profile,
+    Seen,
+    Why,
+    patched,
+    stands,
+    supersedes,
+    without,
+)
 
 # How many versions are opened at a time where all of them are gone through.
 REWRITE_PAGE = 200
@@ -57,11 +70,11 @@ class Profiles:
         async with self._db.write(scope, attempt) as tx:
             await self._evidence.require(tx, {"evidence": evidence})
             current = await store.find(tx) or EMPTY
-            base = expected(precondition, current.version) or 0
+            expected(precondition, current.version)
             facts = patched(current.facts, patch)
             why = Why(Origin.STATEMENT, reason, evidence)
             entry = AuditEntry("patch", "profile", scope.usr)
-            seen = await _perform(tx, base, facts, why, precondition, entry)
+            seen = await _perform(tx, current, facts, why, precondition, entry)
             await tx.answer(seen, scope.usr)
         return seen
 
@@ -79,12 +92,12 @@ class Profiles:
         """
         async with self._db.write(scope, attempt) as tx:
             current = await store.find(tx) or EMPTY
-            base = expected(precondition, current.version) or 0
+            expected(precondition, current.version)
             earlier = await store.find_version(tx, to_version) if to_version else EMPTY
             if earlier is None or to_version > current.version:
                 raise invalid("to_version", "there is no such version")
             entry = AuditEntry("roll_back", "profile", scope.usr)
-            seen = await _perform(tx, base, earlier.facts, Why(Origin.ROLLBACK, reason), precondition, entry)
+            seen = await _perform(tx, current, earlier.facts, Why(Origin.ROLLBACK, reason), precondition, entry)
             await tx.answer(seen, scope.usr)
         return seen
 
@@ -108,7 +121,7 @@ class Profiles:
             if not await _take_out(tx, path, entry):
                 raise AppError("not_found")
             facts = without(current.facts, path)
-            profile = await store.replace(tx, base, facts, Why(Origin.ERASURE), number, entry)
+            profile = await store.replace(tx, base, facts, Why(Origin.ERASURE), number, entry, supersedes=False)
             if profile is None:
                 raise AppError("conflict", "it was changed at the same time")
             await tx.forget_answers(scope.usr, entry)
@@ -119,7 +132,7 @@ class Profiles:
 
 async def _perform(
     tx: Transaction,
-    base: int,
+    before: Profile,
     facts: Facts,
     why: Why,
     precondition: Precondition,
@@ -127,8 +140,9 @@ async def _perform(
 ) -> Seen:
     """Write one version. What was read before may be old by now: the statement's own condition decides."""
     number = await tx.next_change(entry)
-    if base:
-        profile = await store.replace(tx, base, facts, why, number, entry)
+    if before.version:
+        newer = supersedes(facts, before.facts)
+        profile = await store.replace(tx, before.version, facts, why, number, entry, supersedes=newer)
     else:
         profile = await store.create(tx, facts, why, number, entry)
     if profile is None:

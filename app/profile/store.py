@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Row, Update, bindparam, insert, literal, select, update
+from sqlalchemy import Row, Update, and_, bindparam, insert, literal, select, update
 from sqlalchemy.dialects.postgresql import Insert
 from sqlalchemy.dialects.postgresql import insert as upsert
 
@@ -66,6 +66,27 @@ async def next_versions(tx: Transaction, after: int, limit: int) -> Sequence[Pro
     return [_read(row, tx) for row in rows]
 
 
+async def superseded(tx: Transaction, number: int | None, limit: int) -> Sequence[tuple[Profile, int]]:
+    """Return versions that held what the next one took out of force, and the change that did, the newest first.
+
+    Up to the user's change of that number, where one is given.
+    """
+    ended = profile_versions.alias("ended")
+    asked = (
+        select(*_VERSION, ended.c.change_number.label("ended_by"))
+        .join_from(
+            ended,
+            profile_versions,
+            and_(profile_versions.c.usr == ended.c.usr, profile_versions.c.version == ended.c.version - 1),
+        )
+        .where(ended.c.usr == tx.scope.usr, ended.c.supersedes.is_not(False))
+        .order_by(ended.c.change_number.desc())
+        .limit(limit)
+    )
+    rows = await tx.rows(asked if number is None else asked.where(ended.c.change_number <= number))
+    return [(_read(row, tx), row.ended_by) for row in rows]
+
+
 async def create(tx: Transaction, facts: Facts, why: Why, change_number: int, entry: AuditEntry) -> Profile | None:
     """Write the first version; None where another writer was first."""
     head = (
@@ -73,7 +94,7 @@ async def create(tx: Transaction, facts: Facts, why: Why, change_number: int, en
         .values(**tx.owner, **_head(tx, 1, facts, change_number))
         .on_conflict_do_nothing(index_elements=["usr"])
     )
-    return await _record(tx, head, _beside(tx, 1, facts, why), entry)
+    return await _record(tx, head, _beside(tx, 1, facts, why) | {"supersedes": False}, entry)
 
 
 async def replace(
@@ -83,17 +104,20 @@ async def replace(
     why: Why,
     change_number: int,
     entry: AuditEntry,
+    *,
+    supersedes: bool,
 ) -> Profile | None:
     """Write the version after `base`; None where `base` isn't the current version any more."""
     head = (
         update(profiles).filter_by(usr=tx.scope.usr, version=base).values(**_head(tx, base + 1, facts, change_number))
     )
-    return await _record(tx, head, _beside(tx, base + 1, facts, why), entry)
+    return await _record(tx, head, _beside(tx, base + 1, facts, why) | {"supersedes": supersedes}, entry)
 
 
 async def rewrite(tx: Transaction, versions: Sequence[Profile], entry: AuditEntry) -> None:
     """Write anew what versions say and why: all of it, sealed for the rows that they stand in."""
-    names = [*(f"{name}_sealed" for name in _SEALED), *BESIDE_COLUMNS]
+    beside = [name for name in BESIDE_COLUMNS if name != "supersedes"]
+    names = [*(f"{name}_sealed" for name in _SEALED), *beside]
     statement = (
         update(profile_versions)
         .where(profile_versions.c.usr == tx.scope.usr, profile_versions.c.version == bindparam("of_version"))

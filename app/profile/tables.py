@@ -7,11 +7,13 @@ from sqlalchemy import (
     Column,
     DateTime,
     ForeignKeyConstraint,
+    Index,
     Integer,
     LargeBinary,
     PrimaryKeyConstraint,
     Text,
     Uuid,
+    text,
 )
 from sqlalchemy.schema import SchemaItem
 
@@ -40,6 +42,7 @@ BESIDE_COLUMNS = (
     "reason_sealed",
     "evidence_kind",
     "evidence_id",
+    "supersedes",
 )
 
 
@@ -73,7 +76,10 @@ profile_versions = owned(
     Column("reason_sealed", LargeBinary),
     Column("evidence_kind", Text),
     Column("evidence_id", Uuid),
+    # Whether it took a value out of force that texts may hold; NULL where that isn't known.
+    Column("supersedes", Boolean),
     PrimaryKeyConstraint("usr", "version"),
     ForeignKeyConstraint(["usr"], ["profiles.usr"]),
     CheckConstraint("(evidence_kind is null) = (evidence_id is null)", name="evidence"),
+    Index("ix_profile_versions_superseding", "usr", "change_number", postgresql_where=text("supersedes is not false")),
 )

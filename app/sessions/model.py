@@ -11,6 +11,7 @@ from app.core.assembly import Assembled
 from app.core.errors import AppError
 from app.core.idempotency import Answer
 from app.core.recall import Fact
+from app.core.superseding import Superseded
 from app.infra.summarisers.port import Summary
 
 # However many messages its units have, a window has no more than this.
@@ -234,23 +235,29 @@ class Recall:
     with_neighbours: bool = False
     # Facts belong to no session and have no role: they are looked for where neither is asked for.
     with_facts: bool = False
+    # Whether hits are to tell what of them isn't current any more.
+    with_superseded: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A message that was found, and the ones beside it where they were asked for."""
+    """A message that was found, and the ones beside it where they were asked for.
+
+    `superseded` tells what of it and of those isn't current any more.
+    """
 
     message: Message
     score: float
     before: Message | None = None
     after: Message | None = None
+    superseded: Sequence[Superseded] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
     """What was found, best first. `pending` messages and facts are found by their words alone so far.
 
-    `merged` are the messages with the facts among them, where these were asked for.
+    `merged` are the messages with the facts among them, where these were asked for; they tell what isn't current.
     """
 
     hits: Sequence[Hit]

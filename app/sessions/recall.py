@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Final
 from uuid import UUID
@@ -15,6 +15,7 @@ from app.core.audit import AuditEntry
 from app.core.errors import AppError
 from app.core.recall import Fact, Facts, FoundFacts, Said, Sought, merged
 from app.core.scope import Scope
+from app.core.superseding import NOTHING_OUTDATED, Outdated, Superseding
 from app.core.text.periods import periods
 from app.core.text.questions import asked, sayer
 from app.core.text.terms import speakers
@@ -67,8 +68,12 @@ class Recalls:
         segments: SegmentStore,
         embedding: EmbeddingService,
         facts: Facts[Transaction],
+        superseding: Superseding[Transaction],
     ) -> None:
-        """Take the record, the index of messages, what embeds questions, and what knows the user's facts."""
+        """Take the record, the index of messages, what embeds questions, what knows the user's facts, and what knows
+        the former values of user memory.
+        """
+        self._superseding = superseding
         self._facts = facts
         self._db = db
         self._segments = segments
@@ -104,6 +109,7 @@ class Recalls:
             kept = [one for one in scored if one.item in found and _within(recall, found[one.item])][: recall.limit]
             beside = await self._beside(tx, kept) if recall.with_neighbours else {}
             facts = await self._facts.recall(tx, _sought(recall, vector)) if recall.with_facts else NO_FACTS
+            outdated = await self._superseding.look(tx) if recall.with_superseded else NOTHING_OUTDATED
         hits = [
             Hit(
                 found[one.item],
@@ -117,7 +123,8 @@ class Recalls:
         both: Sequence[Hit | Fact] = hits
         if facts.items:
             both = merged(recall.query, list(zip(hits, said, strict=True)), facts.items)
-        return Found(hits, loaded.pending + facts.pending, both[: recall.limit])
+        shown = [_marked(hit, outdated) for hit in both[: recall.limit]]
+        return Found(hits, loaded.pending + facts.pending, shown)
 
     async def _vector(self, query: str) -> NDArray[np.float32] | None:
         try:
@@ -130,6 +137,13 @@ class Recalls:
         places = {(one.group, one.ordinal + step) for one in scored for step in (-1, 1)}
         messages = await store.find_neighbours(tx, sorted(places)) if places else []
         return {(message.session_id, message.seq): message for message in messages}
+
+
+def _marked(hit: Hit | Fact, outdated: Outdated) -> Hit | Fact:
+    if isinstance(hit, Hit):
+        beside = [message.text for message in (hit.before, hit.after) if message]
+        return replace(hit, superseded=outdated.of(hit.message.text, *beside))
+    return replace(hit, superseded=outdated.of(hit.text))
 
 
 def _sought(recall: Recall, vector: NDArray[np.float32] | None) -> Sought:

@@ -8,6 +8,7 @@ from app.core.ids import parse, show
 from app.core.recall import Fact
 from app.sessions.model import Found, Hit, Recall, Role
 from app.sessions.schemas import MessageAnswer, message_answer
+from app.web.superseded import SupersededAnswer, superseded_answers
 from app.web.wire import Answer, Moment, Request
 
 MAX_QUERY_CHARS = 4_000
@@ -42,6 +43,7 @@ class MessageHitAnswer(Answer):
     score: float
     before: MessageAnswer | None
     after: MessageAnswer | None
+    superseded: list[SupersededAnswer]
 
 
 class MemoryHitAnswer(Answer):
@@ -56,6 +58,7 @@ class MemoryHitAnswer(Answer):
     created_at: Moment
     expires_at: Moment | None
     score: float
+    superseded: list[SupersededAnswer]
 
 
 HitAnswer = Annotated[MessageHitAnswer | MemoryHitAnswer, Field(discriminator="kind")]
@@ -84,6 +87,7 @@ def recall(body: RecallRequest, *, facts: bool) -> Recall:
         after=body.after,
         role=Role(body.role) if body.role else None,
         with_neighbours=body.neighbours,
+        with_superseded=True,
         with_facts=facts and body.session_id is None and body.role is None,
     )
 
@@ -106,6 +110,7 @@ def _fact(fact: Fact) -> MemoryHitAnswer:
         created_at=fact.written_at,
         expires_at=fact.expires_at,
         score=fact.score,
+        superseded=superseded_answers(fact.superseded),
     )
 
 
@@ -121,4 +126,5 @@ def _hit(hit: Hit) -> MessageHitAnswer:
         score=hit.score,
         before=message_answer(hit.before) if hit.before else None,
         after=message_answer(hit.after) if hit.after else None,
+        superseded=superseded_answers(hit.superseded),
     )

@@ -55,6 +55,14 @@ class BlockAnswer(Answer):
     items: list[ItemAnswer]
 
 
+class NewerAnswer(Answer):
+    """An item of user memory that has something newer than the text."""
+
+    kind: str
+    id: str
+    version: int
+
+
 class DecisionAnswer(Answer):
     """What became of one memory that was considered, and why."""
 
@@ -65,6 +73,7 @@ class DecisionAnswer(Answer):
     reason: str
     tokens: int
     score: float | None = None
+    superseded: list[NewerAnswer] = Field(default_factory=list)
 
 
 class ContextAnswer(SnapshotAnswer):
@@ -124,4 +133,5 @@ def decision_answer(decision: Decision) -> DecisionAnswer:
         reason=decision.reason.value,
         tokens=decision.tokens,
         score=decision.score,
+        superseded=[NewerAnswer(kind=each.kind, id=each.id, version=each.version) for each in decision.superseded],
     )

@@ -14,6 +14,7 @@ from app.core.errors import AppError
 from app.core.ids import parse
 from app.core.memory import Candidate, Question, Tier
 from app.core.scope import Scope
+from app.core.superseding import Superseding
 from app.sessions.store import hold_session
 from app.wiring import Wiring
 
@@ -62,7 +63,7 @@ def ask(require: frozenset[str] = frozenset()) -> Ask:
 
 def contexts(wiring: Wiring, *sources: Answering, deadline_s: float = 0.05) -> Contexts:
     """Assemble from these sources alone."""
-    return Contexts(wiring.db, sources, len, deadline_s, hold_session)
+    return Contexts(wiring.db, sources, len, deadline_s, hold_session, Superseding([]))
 
 
 async def lines_of(client: httpx.AsyncClient, session_id: str) -> list[str]:

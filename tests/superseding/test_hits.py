@@ -1,0 +1,177 @@
+"""One change, all stores: what the profile and preferences say no more isn't shown as current, wherever it stands."""
+
+from typing import Any
+from uuid import UUID
+
+import asyncpg
+import httpx
+import pytest
+
+from app.infra.embedded.stack import Stack
+from tests.conftest import MakeClient
+
+pytestmark = pytest.mark.usefixtures("worker")
+
+MERGE_PATCH = "application/merge-patch+json"
+DOCUMENTS = "/v1/knowledge/documents"
+Body = dict[str, Any]  # Any: JSON
+OLD, NEW = "old.lin@x.example", "new.lin@x.example"
+ENGLISH = (
+    "The landlord sends every invoice to old.lin@x.example by the fifth.",
+    "Please send the invoice to OLD.LIN@x.example.",
+    "where does the invoice go",
+    "out of date",
+)
+CHINESE = (
+    "房东在每月五日之前把发票发送到邮箱old.lin@x.example，不得延误。",
+    "请把发票发到我的邮箱old.lin@x.example，谢谢。",
+    "发票发到哪个邮箱",
+    "已过时",
+)
+LANGUAGES = pytest.mark.parametrize(("contract", "said", "question", "mark"), [ENGLISH, CHINESE], ids=["en", "zh"])
+
+
+async def patch(caller: httpx.AsyncClient, version: int, **attributes: object) -> Body:
+    headers = {"If-Match": f'"{version}"', "Content-Type": MERGE_PATCH}
+    answer = await caller.patch("/v1/profile", json={"attributes": attributes}, headers=headers)
+    assert answer.status_code == 200, answer.text
+    shown: Body = answer.json()
+    return shown
+
+
+async def told(caller: httpx.AsyncClient, contract: str, said: str) -> str:
+    """Give a contract, and say something in a session that goes on; return the session."""
+    document = await caller.post(DOCUMENTS, json={"text": contract, "doc_type": "contract"})
+    done = await caller.get(f"{DOCUMENTS}/{document.json()['id']}/events", params={"wait_s": 30})
+    assert done.json()["status"] == "ready"
+    session: str = (await caller.post("/v1/sessions", json={"window": 2})).json()["id"]
+    messages = [{"role": "user", "content": text} for text in (said, "Thanks.", "Good night.", said)]
+    answer = await caller.post(f"/v1/sessions/{session}/messages", json={"messages": messages})
+    assert answer.status_code == 201, answer.text
+    return session
+
+
+async def post(caller: httpx.AsyncClient, path: str, **body: object) -> Body:
+    answer = await caller.post(path, json=body)
+    assert answer.status_code == 200, answer.text
+    shown: Body = answer.json()
+    return shown
+
+
+async def superseded(caller: httpx.AsyncClient, question: str) -> list[Body]:
+    """Return what every hit that holds the old value is superseded by: of search, then of recall."""
+    found = await post(caller, "/v1/knowledge/search", query=question)
+    recalled = await post(caller, "/v1/recall", query=question)
+    hits = [hit for hit in found["hits"] + recalled["hits"] if OLD in hit["text"].lower()]
+    assert len(hits) == 3
+    assert len({str(hit["superseded"]) for hit in hits}) == 1
+    tags: list[Body] = hits[0]["superseded"]
+    return tags
+
+
+async def context(caller: httpx.AsyncClient, session: str, question: str, **more: object) -> Body:
+    return await post(caller, "/v1/context", query=question, session_id=session, budget_tokens=4_000, **more)
+
+
+def decided(shown: Body) -> dict[str, list[Body]]:
+    """Return by kind what is newer than the memories of a context."""
+    return {decision["kind"]: decision["superseded"] for decision in shown["decisions"] if decision["superseded"]}
+
+
+@LANGUAGES
+async def test_an_address_that_was_changed_is_nowhere_shown_as_current(
+    client: MakeClient, contract: str, said: str, question: str, mark: str
+) -> None:
+    alice = await client()
+    session = await told(alice, contract, said)
+    first = await patch(alice, 0, email=OLD)
+    assert await superseded(alice, question) == []
+    pinned = first["snapshot"]
+    before = await context(alice, session, question, snapshot=pinned)
+
+    await patch(alice, 1, email=NEW)
+    owner = (await superseded(alice, question))[0]["id"]
+    newer = {"kind": "profile", "id": owner, "version": 2}
+    assert await superseded(alice, question) == [newer | {"field": "attributes/email", "key": None}]
+    shown = await context(alice, session, question)
+    assert decided(shown) == {kind: [newer] for kind in ("summary", "messages", "recall", "knowledge")}
+    lines = [line for line in shown["prompt"].splitlines() if OLD in line.lower()]
+    assert lines
+    assert all(f"; {mark}: " in line.split("] ")[0] for line in lines)
+    # The log has it for good, in ids.
+    log = (await alice.get("/v1/memory-log", params={"session_id": session})).json()["items"]
+    assert decided(log[0]) == decided(shown)
+
+    # A task that has pinned its memory sees the flags of then, and of any other moment.
+    assert (decided(before), decided(await context(alice, session, question, snapshot=pinned))) == ({}, {})
+    changed = (await alice.get("/v1/profile")).json()["snapshot"]
+    back = await alice.post("/v1/profile/rollback", json={"to_version": 1}, headers={"If-Match": '"2"'})
+    assert back.status_code == 200, back.text
+    assert await superseded(alice, question) == []
+    assert decided(await context(alice, session, question)) == {}
+    assert decided(await context(alice, session, question, snapshot=changed)) == decided(shown)
+
+
+@LANGUAGES
+async def test_what_was_erased_leaves_no_mark(
+    client: MakeClient, contract: str, said: str, question: str, mark: str
+) -> None:
+    alice = await client()
+    session = await told(alice, contract, said)
+    await patch(alice, 0, email=OLD)
+    then = await patch(alice, 1, email=NEW)
+    assert await superseded(alice, question) != []
+    gone = await alice.delete("/v1/profile/fields/attributes/email", headers={"If-Match": '"2"'})
+    assert gone.status_code == 204
+    assert await superseded(alice, question) == []
+    for moment in ({}, {"snapshot": then["snapshot"]}):
+        shown = await context(alice, session, question, **moment)
+        assert (decided(shown), mark in shown["prompt"]) == ({}, False)
+
+
+async def test_a_preference_that_changed_is_told_with_its_key_to_its_agent_alone(client: MakeClient) -> None:
+    contract, said, question, _ = ENGLISH
+    alice, other = await client(agent="mailer"), await client(agent="other")
+    await told(alice, contract, said)
+    path, own = "/v1/preferences/invoice.to", {"agent_id": "mailer"}
+    one, two = ({"value": {"to": [value]}} for value in (OLD, NEW))
+    assert (await alice.put(path, params=own, json=one, headers={"If-None-Match": "*"})).status_code == 201
+    answer = await alice.put(path, params=own, json=two, headers={"If-Match": '"1"'})
+    assert answer.status_code == 200, answer.text
+    tag = {"kind": "preference", "id": answer.json()["id"], "field": None, "key": "invoice.to", "version": 2}
+    assert await superseded(alice, question) == [tag]
+    assert await superseded(other, question) == []
+    assert (await alice.delete(path, params=own, headers={"If-Match": '"2"'})).status_code == 204
+    assert await superseded(alice, question) == []
+
+
+async def test_what_is_in_force_elsewhere_is_current(client: MakeClient) -> None:
+    contract, said, question, _ = ENGLISH
+    alice = await client()
+    await told(alice, contract, said)
+    await patch(alice, 0, email=OLD)
+    await patch(alice, 1, email=NEW, private_email=OLD)
+    assert await superseded(alice, question) == []
+    await patch(alice, 2, private_email=None)
+    assert [tag["field"] for tag in await superseded(alice, question)] == [
+        "attributes/private_email",
+        "attributes/email",
+    ]
+    body = {"value": OLD}
+    assert (await alice.put("/v1/preferences/to", json=body, headers={"If-None-Match": "*"})).status_code == 201
+    assert await superseded(alice, question) == []
+
+
+async def test_versions_of_before_the_marks_are_looked_at(client: MakeClient, stack: Stack) -> None:
+    contract, said, question, _ = ENGLISH
+    alice = await client()
+    await told(alice, contract, said)
+    owner = (await patch(alice, 0, email=OLD))["id"]
+    await patch(alice, 1, email=NEW)
+    connection = await asyncpg.connect(stack.admin_url.rpartition("/")[0] + "/cairn")
+    try:
+        unmarked = "UPDATE profile_versions SET supersedes = NULL WHERE usr = $1"
+        await connection.execute(unmarked, UUID(hex=owner.removeprefix("usr_")))
+    finally:
+        await connection.close()
+    assert [tag["field"] for tag in await superseded(alice, question)] == ["attributes/email"]
