@@ -41,7 +41,7 @@ MakeClient = Callable[..., Awaitable[httpx.AsyncClient]]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--long", action="store_true", help="tests/trust in its long form (`make trust`)")
+    parser.addoption("--long", action="store_true", help="the long form of what must hold (`make trust`)")
 
 
 class Shares(LoadScopeScheduling):  # type: ignore[misc] # the library has no types
