@@ -8,7 +8,7 @@ from uuid import UUID
 
 from app.core.errors import AppError, invalid
 from app.core.text.sensitive import category
-from app.preferences.catalogue.schema import Schema, violation
+from app.preferences.catalogue.schema import Schema, misfit, violation
 from app.preferences.model import canonical
 
 # Deleted ones count: their stubs keep their version.
@@ -40,13 +40,13 @@ class Registration:
     description: str
     names: Mapping[str, str]
 
-    def __post_init__(self) -> None:
-        """Refuse what contradicts itself."""
+    def require_sound(self) -> None:
+        """Raise `invalid` for what contradicts itself. Asked before it is registered, not at every read."""
         if self.commitment and self.merge is Merge.LAST_WRITE:
             raise invalid("merge", "must be refuse for a commitment")
-        for place, value in enumerate(self.enumeration or ()):
-            if violation(self.schema, value) is not None:
-                raise invalid(f"enumeration[{place}]", "doesn't meet the schema")
+        place = misfit(self.schema, self.enumeration or ())
+        if place is not None:
+            raise invalid(f"enumeration[{place}]", "doesn't meet the schema")
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,7 +46,10 @@ class Catalogue:
     ) -> tuple[Entry, bool]:
         """Register a key, or change what is said of it; return whether it is new. Values that are stored stay as they
         are, and readable; the next write of each must meet what is said now.
+
+        Raises `invalid` for what contradicts itself, `stale_version`, `exists`, `quota_exceeded`.
         """
+        said.require_sound()
         async with self._db.administer(operator) as tx:
             current = await store.find(tx, key)
             base = _base(precondition, current)
