@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Row, Select, Update, and_, func, insert, literal, select, true, update
+from sqlalchemy import ColumnElement, Row, Select, Update, and_, func, insert, literal, select, true, update
 from sqlalchemy.dialects.postgresql import Insert, distinct_on
 from sqlalchemy.dialects.postgresql import insert as upsert
 
@@ -127,16 +127,18 @@ async def superseded(tx: Transaction, number: int | None, agent: str | None, lim
 
     As of the user's change of that number, where one is given.
     """
-    newer = preference_versions.alias("newer")
-    same = and_(newer.c.usr == preferences.c.usr, newer.c.preference_id == preferences.c.id)
-    known = same if number is None else and_(same, newer.c.change_number <= number)
-    last = select(newer.c.version).where(known).order_by(newer.c.version.desc()).limit(1).lateral("last")
+    then = preference_versions.alias("then")
+    known = and_(then.c.usr == preferences.c.usr, then.c.preference_id == preferences.c.id)
+    last: ColumnElement[int] = preferences.c.version
+    if number is not None:
+        known = and_(known, then.c.change_number <= number)
+        last = select(func.max(then.c.version)).where(known).scalar_subquery()
     asked = (
-        select(*_HEAD, *_VERSION, last.c.version.label("last"))
+        select(*_HEAD, *_VERSION, last.label("last"))
         .join_from(preferences, preference_versions, _IS_OF_IT)
-        .join(last, last.c.version > preference_versions.c.version)
         .where(preference_versions.c.usr == tx.scope.usr, preferences.c.agent.in_(["", agent or ""]))
         .where(preference_versions.c.identifies.is_not(False), preference_versions.c.state == State.KEPT)
+        .where(preference_versions.c.version < last)
         .order_by(preference_versions.c.change_number.desc())
         .limit(limit)
     )

@@ -58,6 +58,11 @@ async def post(caller: httpx.AsyncClient, path: str, **body: object) -> Body:
     return shown
 
 
+async def pin(caller: httpx.AsyncClient) -> str:
+    snapshot: str = (await caller.get("/v1/profile")).json()["snapshot"]
+    return snapshot
+
+
 async def superseded(caller: httpx.AsyncClient, question: str) -> list[Body]:
     """Return what every hit that holds the old value is superseded by: of search, then of recall."""
     found = await post(caller, "/v1/knowledge/search", query=question)
@@ -104,7 +109,7 @@ async def test_an_address_that_was_changed_is_nowhere_shown_as_current(
 
     # A task that has pinned its memory sees the flags of then, and of any other moment.
     assert (decided(before), decided(await context(alice, session, question, snapshot=pinned))) == ({}, {})
-    changed = (await alice.get("/v1/profile")).json()["snapshot"]
+    changed = await pin(alice)
     back = await alice.post("/v1/profile/rollback", json={"to_version": 1}, headers={"If-Match": '"2"'})
     assert back.status_code == 200, back.text
     assert await superseded(alice, question) == []
@@ -132,15 +137,24 @@ async def test_what_was_erased_leaves_no_mark(
 async def test_a_preference_that_changed_is_told_with_its_key_to_its_agent_alone(client: MakeClient) -> None:
     contract, said, question, _ = ENGLISH
     alice, other = await client(agent="mailer"), await client(agent="other")
-    await told(alice, contract, said)
+    session = await told(alice, contract, said)
     path, own = "/v1/preferences/invoice.to", {"agent_id": "mailer"}
     one, two = ({"value": {"to": [value]}} for value in (OLD, NEW))
-    assert (await alice.put(path, params=own, json=one, headers={"If-None-Match": "*"})).status_code == 201
+    stated = await alice.put(path, params=own, json=one, headers={"If-None-Match": "*"})
+    assert stated.status_code == 201, stated.text
+    first = await pin(alice)
     answer = await alice.put(path, params=own, json=two, headers={"If-Match": '"1"'})
     assert answer.status_code == 200, answer.text
     tag = {"kind": "preference", "id": answer.json()["id"], "field": None, "key": "invoice.to", "version": 2}
     assert await superseded(alice, question) == [tag]
     assert await superseded(other, question) == []
+    newer = [{"kind": "preference", "id": tag["id"], "version": 2}]
+    then = await pin(alice)
+    await patch(alice, 0, city="Oslo")
+    for moment in ({}, {"snapshot": then}):
+        assert decided(await context(alice, session, question, **moment))["knowledge"] == newer
+    assert decided(await context(other, session, question)) == {}
+    assert decided(await context(alice, session, question, snapshot=first)) == {}
     assert (await alice.delete(path, params=own, headers={"If-Match": '"2"'})).status_code == 204
     assert await superseded(alice, question) == []
 
