@@ -65,6 +65,7 @@ async def test_a_text_is_taken_and_followed_until_it_is_ready(alice: httpx.Async
     [hit] = await hits(alice, "when is the rent due")
     assert hit["document_id"] == body["id"]
     assert hit["location"] == {"start": 0, "end": 38, "headings": ["Lease"]}
+    assert hit["superseded"] == []
     assert set(hit) == {
         "chunk_id",
         "document_id",
@@ -75,6 +76,7 @@ async def test_a_text_is_taken_and_followed_until_it_is_ready(alice: httpx.Async
         "score",
         "scores",
         "location",
+        "superseded",
     }
 
 

@@ -37,6 +37,7 @@ async def test_a_fact_is_recalled_by_its_words_at_once_and_shows_who_said_it(cli
         "created_at": cat["updated_at"],
         "expires_at": None,
         "score": hits[0]["score"],
+        "superseded": [],
     }
     assert (await recalled(alice, "喜欢喝什么茶"))[0]["text"] == TEA
     assert await recalled(bob, "What is the cat called?") == []
