@@ -191,7 +191,7 @@ SENSITIVE = [
     ("style", "我患有糖尿病"),
     ("style", {"note": ["I'm gay"]}),
     ("religion", "x"),
-    ("style", "卡号4111111111111111"),
+    ("style", "账户余额是5000元"),
 ]
 
 

@@ -28,7 +28,7 @@ SENSITIVE: dict[Category, list[object]] = {
         "卡是4111111111111111吗",
         "GB82 WEST 1234 5698 7654 32",
         "my account number is 12",
-        "我的银行卡号",
+        "我的银行卡号是62220001",
         4111111111111111,
     ],
     Category.MINORS: [
@@ -62,6 +62,9 @@ HARMLESS = [
     "Christian is my manager",
     "GB00 WEST 1234 5698 7654 32",
     "用户名和密码",
+    "卡号[银行卡号已隐去]，12月",
+    "my card number is [bank card number removed]",
+    "where do I find my account number?",
     {"theme": ["dark", {"size": 12}]},
 ]
 NAMES = {

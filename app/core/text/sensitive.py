@@ -62,9 +62,10 @@ _ENGLISH: Final = {
         vote[sd]?\ (?:for|labour|republican|democrat|conservative|green)
         | (?:am|is|i'm)\ an?\ (?:republican|democrat|communist|socialist|conservative|liberal|marxist)
         | member\ of\ (?:the|a)\ (?:\w+\ )?(?:party|trade\ union) | political\ (?:views?|opinions?|beliefs?|party)""",
+    # With the number: where one was masked, the words beside it tell nothing any more.
     Category.FINANCIAL: r"""
-        (?:bank|savings|checking)\ account\ is | account\ (?:number|balance) | card\ number | sort\ code
-        | routing\ number | cvv | iban""",
+        (?:account\ (?:number|balance)|card\ number|sort\ code|routing\ number|cvv|bank\ account|savings\ account)
+        (?:\ is|\ of|\ ending|\ in|[:=]|\ ){0,4}[^a-z0-9\[\]]?\d+""",
     Category.MINORS: r"""
         (?:my|his|her|their|our|user's)\ (?:[a-z]+[- ]){0,3}(?:son|daughter|child|children|kids?|toddler|baby)
         | (?:\d|1[0-7])[- ]years?[- ]old\ (?:son|daughter|child|boy|girl|kid|pupil) | underage""",
@@ -82,9 +83,9 @@ _CHINESE: Final = {
         同性恋 | 同性戀 | 双性恋 | 雙性戀 | 异性恋 | 異性戀 | 性取向 | 性生活 | 变性 | 跨性别 | 跨性別""",
     Category.POLITICAL: """
         政治(?:立场|立場|观点|觀點|倾向|傾向|面貌) | 政见 | 政見 | 党员 | 黨員 | 入党 | 入黨 | 投票给 | 投票給""",
-    Category.FINANCIAL: """
-        (?:银行|銀行|信用)(?:卡号|卡號|账号|账户|帐号|帳號|帳戶) | 卡号 | 卡號 | (?:账户|帳戶|存款)(?:余额|餘額)
-        | 开户行 | 開戶行""",
+    Category.FINANCIAL: r"""
+        (?:卡号|卡號|(?:银行|銀行|储蓄|儲蓄)(?:账号|账户|帐号|帳號|帳戶)|(?:账户|帳戶|存款)(?:余额|餘額))
+        [是为為有：:=\s]{0,4}[^\w\[\]]?\d""",
     Category.MINORS: r"""
         未成年 | [我他她](?:的|家)?(?:\d+[岁歲]的?)?(?:女儿|女兒|儿子|兒子|孩子|小孩|宝宝|寶寶)
         | (?<!\d)(?:\d|1[0-7])\s*[岁歲]""",
