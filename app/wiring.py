@@ -102,6 +102,10 @@ from app.sessions.summarising import SummariseSession
 from app.sessions.view import Views
 from app.sessions.window import Window
 from app.settings import Settings
+from app.verifications import routes as verification_routes
+from app.verifications import tables as verification_tables
+from app.verifications.service import Verifications
+from app.verifications.tokens import Tokens
 
 
 @dataclass(frozen=True)
@@ -151,6 +155,7 @@ def routers() -> list[APIRouter]:
         context_routes.router,
         erasure_routes.router,
         access_routes.router,
+        verification_routes.router,
     ]
 
 
@@ -165,7 +170,12 @@ async def build(settings: Settings) -> AsyncIterator[Wiring]:
         features = [session_parts, _preferences(base), _profile(base), memory_parts, _knowledge(base)]
         overviews = Overviews(base.db, [listing for feature in features for listing in feature.listings])
         contexts, context_parts = _context(base, [source for feature in features for source in feature.sources])
-        features += [Parts({Overviews: overviews}), context_parts, _guests(base, sessions, contexts)]
+        features += [
+            Parts({Overviews: overviews}),
+            context_parts,
+            _guests(base, sessions, contexts),
+            _verifications(base),
+        ]
         hot = HotData(base.redis, base.lease)
         data = [
             *_shared_data(base.db, base.cache),
@@ -356,3 +366,10 @@ def _erasure(erasures: Erasures) -> Parts:
 def _access(base: Base, log: AuditWriter) -> Parts:
     token_life = timedelta(seconds=base.settings.auth_max_life_s)
     return Parts(provided={Access: Access(base.db, base.vault, log, token_life)})
+
+
+def _verifications(base: Base) -> Parts:
+    return Parts(
+        provided={Verifications: Verifications(base.db, Tokens(base.redis))},
+        data=[OwnedRows(base.db, "registered_secrets", (verification_tables.registered_secrets,))],
+    )

@@ -28,6 +28,9 @@ PROBLEMS: Mapping[str, Problem] = {
         "Never infer it. What the user says of it is kept where the tenant's catalogue has the key as sensitive.",
     ),
     "quota_exceeded": Problem(403, "A quota is used up", "Delete something or have the quota raised."),
+    "not_verified": Problem(
+        403, "The value isn't the registered one", "Ask the user again: nothing tells which types are registered."
+    ),
     "not_found": Problem(404, "There is no such thing", "Check the id; what belongs to someone else looks the same."),
     "method_not_allowed": Problem(405, "The method isn't allowed here", "See the `Allow` header."),
     "conflict": Problem(409, "The state doesn't allow it", "Read the resource again and decide anew."),

@@ -18,6 +18,8 @@ KEEP = frozenset({"POST", "PUT", "PATCH"})
 
 TAKE_SECRETS = {
     "LookupRequest": "a subject is looked up by a keyed hash and kept nowhere",
+    "SecretRequest": "a registered value becomes a salted, keyed hash",
+    "VerificationRequest": "a claimed value is compared, and kept nowhere",
     "RevocationRequest": "what is revoked is kept as a keyed hash",
 }
 # Routes that read a body by themselves.

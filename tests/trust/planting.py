@@ -211,6 +211,8 @@ def provoke(client: httpx.Client) -> None:
         client.post("/v1/sessions", json={"title": f"{SHOWN}\x00"}),
         client.post("/v1/sessions", json={"external_id": f"{SHOWN}{CHINESE}{CARD}"}),
         client.put(f"/v1/preferences/{WORD}.card", json={"value": f"IBAN {IBAN}"}, headers={"If-None-Match": "*"}),
+        client.post("/v1/verifications", json={"type": "bank_card", "value": CARD}),
+        client.post("/v1/verifications/check", json={"token": SHOWN}),
         client.put(f"/v1/preferences/{CARD}", json={"value": SHOWN}, headers={"If-None-Match": "*"}),
         client.post("/v1/sessions", json={}, headers={"Idempotency-Key": f"{SHOWN} {WORD}"}),
         client.post("/v1/context", json={"query": SHOWN, "session_id": f"ses_{SHOWN}"}),

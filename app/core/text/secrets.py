@@ -102,6 +102,11 @@ def find(text: str) -> list[Secret]:
     return found
 
 
+def canonical(number: str) -> str:
+    """Return a number without the ways to write it: full-width or not, grouped or not, an x or an X."""
+    return re.sub("[ -]", "", number.translate(_FOLDED)).upper()
+
+
 def is_identity_card(number: str) -> bool:
     """Say whether 18 characters are a resident identity card's number (GB 11643): province, birth date, MOD 11-2."""
     if len(number) != _IDENTITY_DIGITS or not _PROVINCE.match(number):

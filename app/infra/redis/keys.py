@@ -41,3 +41,13 @@ def window_state(usr: UUID, session_id: UUID) -> str:
 def ticket(usr: UUID, session_id: UUID) -> str:
     """Name the right to make the session's window anew, which one reader has at a time and every writer takes away."""
     return f"cairn:{{{usr.hex}}}:window:{session_id.hex}:ticket"
+
+
+def verification_attempts(usr: UUID) -> str:
+    """Name the times of the user's comparisons with registered secrets, a sorted set."""
+    return f"cairn:{{{usr.hex}}}:verifications"
+
+
+def verification(usr: UUID, digest: bytes) -> str:
+    """Name what a verification's token stands for, by the token's hash."""
+    return f"cairn:{{{usr.hex}}}:verification:{digest.hex()}"
