@@ -60,13 +60,27 @@ def serve() -> None:
         sys.exit(_run(config))
 
 
+class _Processes(Multiprocess):
+    """Processes that share a port. It is closed when the last of them has stopped listening.
+
+    uvicorn's parent keeps it open until they have ended: who connects meanwhile is taken by the kernel, and answered by
+    nobody.
+    """
+
+    def terminate_all(self) -> None:
+        """Let go of the port, and tell the processes to end."""
+        for listening in self.sockets:
+            listening.close()
+        super().terminate_all()
+
+
 def _run(config: uvicorn.Config) -> int:
     """Serve until the end and return the status. `uvicorn.run` would end well where its processes couldn't begin."""
     if config.workers == 1:
         server = uvicorn.Server(config)
         server.run()
         return 0 if server.started else STARTUP_FAILURE
-    processes = Multiprocess(config, sockets=[config.bind_socket()])
+    processes = _Processes(config, sockets=[config.bind_socket()])
     processes.run()
     return STARTUP_FAILURE if any(each.exitcode == STARTUP_FAILURE for each in processes.processes) else 0
 

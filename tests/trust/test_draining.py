@@ -13,6 +13,7 @@ from tests.trust.running import GONE_WITHIN_S, MODULE_TIMEOUT_S, Installation, R
 CALLERS = 8
 BEFORE_TERM = 40
 DRAIN_S = "2"
+UNANSWERED_S = 5
 
 pytestmark = pytest.mark.timeout(MODULE_TIMEOUT_S)
 
@@ -61,7 +62,7 @@ async def test_sigterm_under_load_loses_nothing(up: Running, serving: Running, t
     await until(
         lambda: sum(len(caller.acknowledged) for caller in callers) > counted + CALLERS
     )  # not ready, and serving
-    await until(lambda: serving.ready_status() is None)
+    await until(lambda: refuses(serving))
     assert serving.process.poll() is None, "it ended with a request in flight"
     assert await slow.finish() == 201
     await asyncio.wait_for(asyncio.gather(*tasks), GONE_WITHIN_S)
@@ -109,6 +110,17 @@ class SlowRequest:
         line = await asyncio.wait_for(self._reader.readline(), GONE_WITHIN_S)
         self._writer.close()
         return int(line.split()[1])
+
+
+def refuses(serving: Running) -> bool:
+    """Say whether a new connection is refused: one that is taken and answered by nobody is no refusal."""
+    try:
+        httpx.get(f"{serving.base_url}/readyz", timeout=UNANSWERED_S, trust_env=False)
+    except httpx.ConnectError:
+        return True
+    except httpx.TransportError:  # it ended while it was asked, or it doesn't answer
+        return False
+    return False
 
 
 async def until(check: Callable[[], bool]) -> None:
