@@ -1,5 +1,6 @@
 """The window and the hot data in a Redis Cluster of six real nodes: the same suite, and a primary that is killed."""
 
+import asyncio
 import signal
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -124,6 +125,13 @@ async def test_users_are_spread_and_all_of_one_lies_together(
         assert await node.say("EXISTS", keys.index(user.usr), *names) == 4
         serving.add(node.port)
     assert len(serving) == PRIMARIES
+
+
+async def test_to_ask_who_serves_takes_no_connection_from_anybody(redis: RedisStore) -> None:
+    await redis.servers()
+    for _ in range(5):
+        questions = [redis.command("GET", "{one slot}:nothing") for _ in range(200)]
+        await asyncio.gather(*questions, redis.servers())
 
 
 async def test_a_guests_session_lies_together(scope: MakeScope, redis: RedisStore) -> None:

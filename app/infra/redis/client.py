@@ -112,7 +112,8 @@ def connect(url: str) -> RedisStore:
             url.removeprefix(CLUSTER_PREFIX),
             socket_timeout=ANSWER_TIMEOUT_S,
             socket_connect_timeout=CONNECT_TIMEOUT_S,
-            max_connections=MAX_CONNECTIONS,
+            # Of each node. Who asks who the servers are, or looks for the nodes, doesn't wait for room.
+            max_connections=2 * MAX_CONNECTIONS,
             retry=retry,
         )
         return RedisStore(cluster)
