@@ -24,7 +24,8 @@ MAX_CONNECTIONS = 32
 # After a failure Redis is left alone for so long: its callers have Postgres.
 BREAK_S = 0.5
 CLUSTER_PREFIX = "cluster+"
-FAILURES = (RedisError, OSError, TimeoutError)
+# A connection that is lost while it is written to is a RuntimeError of uvloop: "the handler is closed".
+FAILURES = (RedisError, OSError, TimeoutError, RuntimeError)
 # Where no known node answers, what is raised is no RedisError. And when the client (8.1) looks for its nodes anew, it
 # takes connections away from those who are just opening them: they meet None.
 CLUSTER_FAILURES = (*FAILURES, RedisClusterException, AttributeError)
