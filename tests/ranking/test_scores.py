@@ -67,6 +67,10 @@ def test_what_answers_an_item_supports_it() -> None:
     np.testing.assert_array_equal(ranking.answered(floats(1, 2, 3), flags(0, 1, 0)), [2, 0, 0])
 
 
+def test_an_explanation_supports_no_wish_for_it() -> None:
+    assert ranking.replies(flags(0, 1, 1, 1), floats(5, 60, 5, 61)).tolist() == [False, True, True, False]
+
+
 def test_the_best_of_a_group_counts_as_far_as_it_is_a_conversation() -> None:
     best = ranking.best_of_group(floats(1, 3, 2, 8), np.array([0, 2]), floats(1, 1, 0, 0.5))
     np.testing.assert_array_equal(best, [3, 3, 2, 8])
@@ -97,18 +101,25 @@ def test_languages_are_levelled_and_a_lone_item_isn_t_made_a_winner() -> None:
     assert levelled[600] < levelled[:300].mean()
 
 
-def test_words_count_as_far_as_they_reach_a_language() -> None:
-    languages, among = np.array([1, 1, 2], np.uint8), flags(1, 1, 1)
-    reached = ranking.reach(floats(0.6, 0.0, 0.0), languages, among)
-    assert reached.tolist() == [1, 1, 0]
-    fused = ranking.fuse(floats(1, 0, 1), floats(0, 1, 1), reached, among, Weights(turn=1, window=0, dense=1))
-    np.testing.assert_allclose(fused, [0.5, 0.5, ranking.UNREACHED], rtol=1e-6)
+def test_words_count_as_far_as_they_cover_the_question() -> None:
+    weights, among = Weights(turn=1, window=0, dense=1), flags(1, 1)
+    for best, share in ((0.0, 0.0), (ranking.COVERED / 3, 0.25), (ranking.COVERED, 0.5), (ranking.COVERED * 2, 2 / 3)):
+        fused = ranking.fuse(floats(1, 0), floats(0, 1), floats(best, best), among, weights)
+        np.testing.assert_allclose(fused, [share, 1 - share], rtol=1e-5)
 
 
-def test_in_a_store_of_one_other_language_meaning_counts_alone() -> None:
-    none = floats(0, 0)
-    fused = ranking.fuse(floats(0, 1), floats(1, 0), none, flags(1, 1), DOCUMENTS)
-    assert fused.tolist() == [1, 0]
+def test_what_is_best_covered_is_looked_up_language_by_language_among_what_is_chosen() -> None:
+    languages = np.array([1, 1, 2, 1], np.uint8)
+    best = ranking.best_covered(floats(0.5, 0.25, 0.125, 1), languages, flags(1, 1, 1, 0))
+    assert best.tolist() == [0.5, 0.5, 0.125, 0]
+
+
+def test_a_language_that_words_don_t_reach_is_behind_as_far_as_they_reach_another() -> None:
+    similar, none, among = floats(1, 1), floats(0, 0), flags(1, 1)
+    for reached, kept in ((ranking.REACHED, ranking.UNREACHED), (0.0, 1.0)):
+        fused = ranking.fuse(floats(1, 0), similar, floats(reached, 0), among, DOCUMENTS)
+        np.testing.assert_allclose(fused, [1, kept], rtol=1e-5)
+    assert ranking.fuse(none, floats(1, 0), none, among, DOCUMENTS).tolist() == [1, 0]
 
 
 def test_a_period_counts_inside_and_fades_over_two_weeks_after() -> None:

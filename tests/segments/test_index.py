@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from app.core.ranking import CONVERSATION, DOCUMENTS
+from app.core.ranking import CONVERSATION, DOCUMENTS, Weights
 from app.core.text.language import language_code
 from app.core.text.terms import speaker, speakers, terms
 from app.infra.crypto.box import Box
@@ -155,6 +155,34 @@ def test_the_answer_to_a_question_is_found_by_the_question() -> None:
     assert set(numbers(index(items).search(query("name of the dog"), top_k=2))) == {1, 2}
     # Documents have no turns: a chunk isn't found by the words of the one before it.
     assert numbers(index(items).search(query("dog"), weights=DOCUMENTS)) == [1]
+
+
+@pytest.mark.parametrize(
+    ("wish", "more", "question"),
+    [
+        ("Tell me about the Otago railway.", " The line does cross a gorge", "What does the Otago railway cross?"),
+        ("讲讲奥塔哥铁路吧。", "这条线路经过峡谷", "奥塔哥铁路经过什么？"),
+    ],
+)
+def test_a_long_answer_goes_before_the_wish_for_it(wish: str, more: str, question: str) -> None:
+    near = axis(0) * np.float32(0.8) + axis(1) * np.float32(0.6)
+    items = [
+        said(1, wish, name="Ann", vector=near),
+        said(2, wish + more * 15, name="Bob", vector=near),
+        *(said(n, f"other{n} thing{n}", vector=axis(2 + n % 4), group=uuid4()) for n in range(3, 30)),
+    ]
+    assert numbers(index(items).search(query(question), axis(0), top_k=2)) == [2, 1]
+
+
+@pytest.mark.parametrize("weights", [CONVERSATION, DOCUMENTS])
+def test_a_chance_hit_on_one_word_is_behind_what_means_the_same(weights: Weights) -> None:
+    # No note has the words but one, and that has one of six.
+    items = [said(n, f"note{n} of{n} nothing{n}", vector=axis(n % 4), group=uuid4()) for n in range(1, 30)]
+    items.append(said(30, "my cousin plays chess", vector=axis(5), group=uuid4()))
+    meant = axis(6) * np.float32(0.8) + axis(7) * np.float32(0.6)
+    items.append(said(31, "shellfish makes me ill", vector=meant, group=uuid4()))
+    hits = index(items).search(query("foods allergic dangerous dinner guests cousin"), axis(6), weights=weights)
+    assert numbers(hits)[0] == 31
 
 
 def test_among_notes_of_one_hand_a_neighbour_is_no_answer() -> None:

@@ -38,8 +38,8 @@ class Vectors(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Columns:
-    """Arrays over the items. `follows`: it answers the one before it; `windows`: what of that it is read with;
-    `starts`: where groups begin.
+    """Arrays over the items. `replies`: it answers the one before it, and shortly; `windows`: what it is read with of
+    what it answers; `starts`: where groups begin.
     """
 
     ids: NDArray[np.uint8]
@@ -53,7 +53,7 @@ class Columns:
     lengths: Floats
     window_lengths: Floats
     windows: Windows
-    follows: Flags
+    replies: Flags
     starts: Places
     sociable: Floats
     talkative: bool
@@ -142,7 +142,7 @@ def arrange(segments: Sequence[Segment], model: str) -> Columns:
         lengths=lengths,
         window_lengths=ranking.three(lengths, windows),
         windows=windows,
-        follows=follows,
+        replies=ranking.replies(follows, lengths),
         starts=starts,
         sociable=_shares(follows, starts),
         talkative=_is_talkative(roles, lengths),

@@ -162,18 +162,20 @@ class Index:
         columns = self._columns
         turns, ceiling = ranking.bm25(postings, columns.lengths)
         covered = turns / np.float32(max(ceiling, 1e-9))
+        best = covered
         words = weights.turn * ranking.min_max(turns, among)
         if weights.window:
             wide = [ranking.windowed(posting, columns.windows) for posting in postings]
-            windows, _ = ranking.bm25(wide, columns.window_lengths)
+            windows, most = ranking.bm25(wide, columns.window_lengths)
+            best = np.maximum(covered, windows / np.float32(max(most, 1e-9)))
             words = words + weights.window * ranking.min_max(windows, among)
         lexical = (words / np.float32(weights.turn + weights.window)).astype(np.float32)
         if vector is None or not weights.dense:
             return _Evidence(lexical, covered, np.full(len(columns), np.nan, np.float32))
         similar = columns.similarities(vector)
-        reach = ranking.reach(covered, columns.languages, among)
         dense = self._meaning(similar, lexical, among)
-        return _Evidence(ranking.fuse(lexical, dense, reach, among, weights), covered, similar)
+        best = ranking.best_covered(best, columns.languages, among)
+        return _Evidence(ranking.fuse(lexical, dense, best, among, weights), covered, similar)
 
     def _meaning(self, similar: Floats, lexical: Floats, among: Flags) -> Floats:
         """Return the similarities from 0 to 1.
@@ -190,7 +192,7 @@ class Index:
         columns = self._columns
         scores = evidence.copy()
         if weights.neighbour:
-            scores += weights.neighbour * ranking.answered(evidence, columns.follows)
+            scores += weights.neighbour * ranking.answered(evidence, columns.replies)
         if weights.session:
             scores += weights.session * ranking.best_of_group(evidence, columns.starts, columns.sociable)
         if weights.named and len(hints.speakers):
