@@ -1,7 +1,6 @@
 """The index finds by words, by meaning and by what stands near; it filters; the kind of record changes what helps."""
 
 import os
-import time
 from collections.abc import Sequence
 from uuid import UUID, uuid4
 
@@ -318,27 +317,3 @@ def test_how_items_are_cut_into_segments_changes_nothing(count: int, size: int, 
     assert numbers(one) == numbers(many)
     np.testing.assert_allclose([hit.score for hit in one], [hit.score for hit in many], atol=1e-5)
     assert all(0 <= hit.score <= 1 for hit in one)
-
-
-def test_six_thousand_messages_are_searched_in_milliseconds() -> None:
-    rng = np.random.default_rng(1)
-    vocabulary = BOX.term_ids([f"word{n}" for n in range(8000)])
-    items = [
-        Item(
-            id=UUID(bytes=rng.bytes(16)),
-            group=UUID(int=number // 25),
-            ordinal=number,
-            time_ms=number,
-            terms=vocabulary[np.minimum(rng.zipf(1.2, 20) - 1, 7999)],
-            role=Role(1 + number % 2),
-            vector=rng.normal(size=512).astype(np.float32),
-        )
-        for number in range(6000)
-    ]
-    large = index(items)
-    waits = []
-    for _ in range(10):
-        start = time.perf_counter()
-        large.search(vocabulary[rng.integers(0, 500, 10)], items[5].vector, top_k=20)
-        waits.append(time.perf_counter() - start)
-    assert min(waits) < 0.02  # a busy machine's bound; 2 to 3 ms on a quiet one
