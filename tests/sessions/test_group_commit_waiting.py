@@ -5,10 +5,13 @@ from collections.abc import Awaitable, Callable
 
 import asyncpg
 import pytest
+from sqlalchemy import text
 
 from app.core.errors import AppError
 from app.infra.db.appends import Fate, Outcome
+from app.infra.db.engine import make_engine
 from app.infra.db.group_commit import GroupCommit
+from app.infra.db.transaction import Database
 from app.sessions.appending import owed
 from app.sessions.service import Sessions
 from app.settings import Settings
@@ -144,24 +147,27 @@ async def test_the_end_of_a_process_flushes_what_it_took(
 
 
 async def test_a_store_that_is_gone_fails_a_batch_once_and_the_next_one_finds_it_again(
-    wiring: Wiring, sessions: Sessions, scope: MakeScope, commits: GroupCommit, settings: Settings
+    wiring: Wiring, sessions: Sessions, scope: MakeScope, settings: Settings
 ) -> None:
     alice = await scope()
     session_id = await opened(sessions, alice)
-    assert settings.database_owner_url is not None
-    owner = await asyncpg.connect(settings.database_url.get_secret_value())
+    url = settings.database_url.get_secret_value()
+    engine = make_engine(url, 1)  # of its own: who shares the servers with this test keeps their connections
+    commits = GroupCommit(Database(engine, wiring.vault, wiring.access_log), owed(by_model=False))
+    other = await asyncpg.connect(url)
     try:
         for _ in range(3):
-            await owner.execute(
-                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
-                " WHERE usename = current_user AND pid <> pg_backend_pid() AND application_name = 'cairn'"
-            )
+            async with engine.connect() as connection:
+                pid = (await connection.execute(text("SELECT pg_backend_pid()"))).scalar_one()
+            await other.execute("SELECT pg_terminate_backend($1)", pid)
             outcomes: list[Outcome | BaseException] = []
             for _ in range(20):
                 outcomes += await asyncio.gather(commits.submit(append_of(alice, session_id)), return_exceptions=True)
             assert set(codes(outcomes)) <= {Fate.STORED, "store_unavailable"}
             assert codes(outcomes)[-1] is Fate.STORED
     finally:
-        await owner.close()
+        await other.close()
+        await commits.close()
+        await engine.dispose()
     stored = await numbers(wiring, alice, session_id)
     assert stored == list(range(1, len(stored) + 1))
