@@ -2,6 +2,7 @@
 
 import asyncio
 import sys
+import time
 from contextlib import suppress
 
 import click
@@ -31,6 +32,9 @@ BACKLOG = 2_048
 GRACE_S = 30
 # Only what hangs is to be replaced. The usual 5 s replace, for ever, processes that begin slowly on a busy machine.
 PROCESS_ANSWERS_WITHIN_S = 30
+# A process that is started while its stores come up waits for them: who starts it again and again waits longer.
+STORES_WITHIN_S = 10
+STORES_LOOK_S = 0.2
 
 
 @click.command("serve")
@@ -130,8 +134,18 @@ def require_keys(settings: Settings) -> None:
         finally:
             await store.close()
 
+    async def open_in_time() -> None:
+        end = time.monotonic() + STORES_WITHIN_S
+        while True:
+            try:
+                return await open_once()
+            except AppError as error:
+                if error.code != "store_unavailable" or time.monotonic() > end:
+                    raise
+            await asyncio.sleep(STORES_LOOK_S)
+
     try:
-        asyncio.run(open_once())
+        asyncio.run(open_in_time())
     except MasterKeyError as error:
         raise click.ClickException(f"CAIRN_MASTER_KEY: {error}") from None
     except WrongKeyStoreError as error:
