@@ -12,6 +12,7 @@ from app import up
 from app.commands.demo import demo
 from app.commands.doctor import doctor
 from app.commands.documents import openapi, problems, settings_table
+from app.commands.index import index
 from app.commands.jobs import jobs
 from app.commands.keys import keys, verify_certificate
 from app.commands.processes import migrate, serve, worker
@@ -72,6 +73,7 @@ for command in (
     problems,
     settings_table,
     jobs,
+    index,
     keys,
     verify_certificate,
     doctor,

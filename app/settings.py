@@ -18,6 +18,7 @@ NEEDED: Mapping[str, tuple[str, ...]] = {
     "serve": _STORES,
     "worker": (*_STORES, "queue_url"),
     "doctor": (*_STORES, "queue_url"),
+    "index": _STORES,
     "migrate": ("database_owner_url", "keys_url"),
     "keys": ("keys_url", "master_key"),
     "jobs": ("queue_url",),

@@ -44,6 +44,7 @@ from app.infra.segments.userdata import IndexData
 from app.infra.summarisers.extractive import ExtractiveSummariser
 from app.knowledge import routes as knowledge_routes
 from app.knowledge.evidence import DocumentEvidence
+from app.knowledge.index_watch import LostVectors
 from app.knowledge.indexing import IndexChunks, RebuildIndex, VectorKeeper
 from app.knowledge.ingestion import IngestDocument
 from app.knowledge.listing import DocumentListing
@@ -348,6 +349,7 @@ def _knowledge(base: Base) -> Parts:
         ],
         sources=[KnowledgeSource(search)],
         listings=[DocumentListing(db)],
+        ageing=[LostVectors(db, keeper)],
         data=[knowledge_rows(db), CollectionData(db, chroma)],
     )
 

@@ -81,6 +81,17 @@ async def searched_vectors(tx: Transaction, tags: Collection[bytes], model: str)
     return {row.content_tag: _vector(tx.box, row.id, row.vector_sealed) for row in await tx.rows(asked)}
 
 
+async def some_vectors(tx: Transaction, model: str, limit: int) -> Mapping[bytes, NDArray[np.float32]]:
+    """Return the vectors of some of the texts that are searched."""
+    asked = (
+        select(chunks.c.content_tag, chunks.c.id, chunks.c.vector_sealed)
+        .join_from(chunks, documents, _SEARCHED)
+        .where(chunks.c.usr == tx.scope.usr, chunks.c.model == model)
+        .limit(limit)
+    )
+    return {row.content_tag: _vector(tx.box, row.id, row.vector_sealed) for row in await tx.rows(asked)}
+
+
 async def put(
     tx: Transaction,
     document_id: UUID,

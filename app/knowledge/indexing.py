@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from app.core.audit import AuditEntry
 from app.core.errors import AppError
 from app.core.scope import Scope
-from app.infra.chroma.client import NoCollectionError
+from app.infra.chroma.client import BrokenCollectionError, NoCollectionError
 from app.infra.chroma.index import ChromaIndex
 from app.infra.crypto.box import Box
 from app.infra.db.transaction import Database
@@ -22,6 +22,9 @@ from app.knowledge import chunk_store
 from app.knowledge.service import INDEX_JOB, REBUILD_JOB
 
 BATCH_TEXTS: Final = 500
+# So many vectors are looked for when a collection is checked, each among so many.
+SAMPLE_TEXTS: Final = 3
+SAMPLE_NEAR: Final = 10
 _GONE: Final = frozenset({"erasing", "erased"})
 
 log = structlog.get_logger("cairn.knowledge")
@@ -34,11 +37,13 @@ class Check:
     expected: int
     actual: int
     owed: int
+    # Whether the vector store can read what it has.
+    is_sound: bool = True
 
     @property
     def is_complete(self) -> bool:
         """Whether the vector store can be asked."""
-        return self.owed == 0 and self.actual == self.expected
+        return self.is_sound and self.owed == 0 and self.actual == self.expected
 
 
 class VectorKeeper:
@@ -53,7 +58,12 @@ class VectorKeeper:
     async def catch_up(self, scope: Scope) -> None:
         """Tell the vector store everything that it is owed; build it anew where something is missing afterwards."""
         async with self.nothing_left_behind(scope):
-            await self._tell(scope)
+            try:
+                await self._tell(scope)
+            except BrokenCollectionError:
+                log.warning("index_damaged", usr=str(scope.usr))
+                await self._build(scope)
+                return
             check = await self.check(scope)
             if check.owed == 0 and not check.is_complete:
                 log.warning("index_incomplete", usr=str(scope.usr), expected=check.expected, actual=check.actual)
@@ -65,10 +75,25 @@ class VectorKeeper:
             await self._build(scope)
 
     async def check(self, scope: Scope) -> Check:
-        """Compare the counts of Postgres and the vector store. Raises `store_unavailable`."""
+        """Compare the counts of Postgres and the vector store, and see whether some vectors are found by themselves: a
+        count comes from another file than an answer. Raises `store_unavailable`.
+        """
         async with self._db.read(scope) as tx:
             extent = await chunk_store.extent(tx, self._model)
-        return Check(extent.texts, await self._chroma.count(scope.usr), extent.changes)
+            sample = await chunk_store.some_vectors(tx, self._model, SAMPLE_TEXTS)
+            box = tx.box
+        try:
+            actual = await self._chroma.count(scope.usr)
+            if extent.changes or actual != extent.texts:
+                return Check(extent.texts, actual, extent.changes)
+            found = [await self._finds(box, tag, vector) for tag, vector in sample.items()]
+        except BrokenCollectionError:
+            return Check(extent.texts, 0, extent.changes, is_sound=False)
+        return Check(extent.texts, actual, extent.changes, is_sound=all(found))
+
+    async def _finds(self, box: Box, tag: bytes, vector: NDArray[np.float32]) -> bool:
+        near = await self._chroma.nearest(box, vector, SAMPLE_NEAR)
+        return UUID(bytes=tag) in {one.id for one in near}
 
     @asynccontextmanager
     async def nothing_left_behind(self, scope: Scope) -> AsyncIterator[None]:
@@ -84,7 +109,11 @@ class VectorKeeper:
         async with self._db.write(scope) as tx:
             await chunk_store.note_all(tx, AuditEntry("rebuild", "index"))
         await self._chroma.drop(self._chroma.name(scope.usr))
-        await self._tell(scope)
+        try:
+            await self._tell(scope)
+        except BrokenCollectionError as error:
+            # It was made a moment ago: the server is what doesn't work.
+            raise AppError("store_unavailable", headers={"Retry-After": "2"}) from error
 
     async def _tell(self, scope: Scope) -> None:
         while True:

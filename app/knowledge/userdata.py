@@ -4,6 +4,7 @@ from sqlalchemy import delete, select
 
 from app.core.audit import AuditEntry
 from app.core.scope import Scope
+from app.infra.chroma.client import BrokenCollectionError
 from app.infra.chroma.index import ChromaIndex
 from app.infra.db.rows import OwnedRows
 from app.infra.db.transaction import Database
@@ -43,8 +44,14 @@ class CollectionData:
             await tx.change(delete(vector_collections).filter_by(usr=scope.usr), AuditEntry("erase", self.name))
 
     async def count(self, scope: Scope) -> int:
-        """Return how many vectors there are."""
-        return sum([await self._chroma.count_in(name) for name in await self._names(scope)])
+        """Return how many vectors there are. A collection that can't be read counts as one."""
+        return sum([await self._count_in(name) for name in await self._names(scope)])
+
+    async def _count_in(self, name: str) -> int:
+        try:
+            return await self._chroma.count_in(name)
+        except BrokenCollectionError:
+            return 1
 
     async def _names(self, scope: Scope) -> set[str]:
         async with self._db.erase(scope) as tx:

@@ -18,6 +18,7 @@ from app.core.errors import AppError
 from app.core.jobs import Job
 from app.core.ranking import DOCUMENTS
 from app.core.scope import Scope
+from app.infra.chroma.client import BrokenCollectionError
 from app.infra.chroma.index import ChromaIndex
 from app.infra.db.transaction import Database
 from app.infra.segments.index import Index
@@ -88,6 +89,9 @@ class ChromaVectors:
                 self._chroma.count(scope.usr),
                 self._chroma.nearest(box, vector, limit),
             )
+        except BrokenCollectionError as error:
+            log.warning("index_damaged", usr=str(scope.usr))
+            raise UnfitError(broken=True) from error
         except AppError as error:
             self._asked_again_at_s = time.monotonic() + PAUSE_S
             log.warning("index_unavailable", usr=str(scope.usr), code=error.code)

@@ -1,6 +1,7 @@
 """The three servers, as one who uses them sees them: they answer, on loopback only, and keep what they were given."""
 
 import http.client
+import importlib.metadata
 import json
 import time
 from pathlib import Path
@@ -11,6 +12,7 @@ import asyncpg
 import psutil
 import pytest
 import redis
+import yaml  # type: ignore[import-untyped] # its types are a package of their own, for one test
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
@@ -142,6 +144,28 @@ def test_chroma_starts_with_its_own_command_where_the_bindings_fail(tmp_path: Pa
     assert server.BINDINGS not in program.command
     supervisor.start(program, lambda: server.is_ready(port), within_s=60)
     assert supervisor.stop() == []
+
+
+def test_chroma_starts_where_its_database_was_destroyed_for_it_is_built_anew_anyway(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    external = frozenset({Server.POSTGRES, Server.REDIS})
+    with Stack(data, external=external) as stack:
+        chroma(stack, "POST", COLLECTIONS, {"name": "lost"})
+    (data / "chroma" / "chroma.sqlite3").write_bytes(b"not a database" * 1_000)
+    with Stack(data, external=external) as stack:
+        assert chroma(stack, "GET", COLLECTIONS) == []
+
+
+def test_chroma_is_configured_the_same_in_containers(servers: Stack) -> None:
+    embedded = json.loads((servers.data / "run" / "chroma.yaml").read_text(encoding="utf-8"))
+    composed = yaml.safe_load(Path("docker-compose.yml").read_text(encoding="utf-8"))
+    in_container = yaml.safe_load(composed["configs"]["chroma"]["content"])
+    own = {"port", "listen_address", "persist_path"}
+    assert {name: value for name, value in in_container.items() if name not in own} == {
+        name: value for name, value in embedded.items() if name not in own
+    }
+    assert composed["services"]["chroma"]["configs"] == [{"source": "chroma", "target": "/config.yaml"}]
+    assert composed["services"]["chroma"]["image"].endswith(f":{importlib.metadata.version('chromadb')}")
 
 
 def test_with_every_server_external_nothing_is_started(tmp_path: Path) -> None:

@@ -1,7 +1,8 @@
 """Knowledge as the product wires it, and a worker that does what is owed when a test says so."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import Set as AbstractSet
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TypeVar
@@ -13,16 +14,24 @@ import pytest_asyncio
 
 from app import wiring as product
 from app.core.scope import Scope
+from app.infra.chroma.client import ChromaClient
+from app.infra.chroma.index import ChromaIndex
+from app.infra.embedders.build import build
+from app.infra.embedders.port import Embedder
 from app.infra.queue.runner import Runner, make_queue
+from app.knowledge.indexing import VectorKeeper
 from app.knowledge.model import Description, Document, Found, Mode, Query
 from app.knowledge.search import Search
 from app.knowledge.service import INDEX_JOB, INGEST_JOB, REBUILD_JOB, Documents
 from app.knowledge.uploads import Uploads
+from app.knowledge.vectors import ChromaVectors
 from app.knowledge.watching import Watching
 from app.settings import Settings
+from tests.knowledge.chroma_server import ChromaServer
 
 T = TypeVar("T")
 NOTE = Description("note")
+AskForTea = Callable[[Scope], Awaitable[AbstractSet[UUID]]]
 
 
 @dataclass(frozen=True)
@@ -113,3 +122,54 @@ async def worker(wiring: product.Wiring, settings: Settings, tenant: str) -> Asy
     await drop_old_jobs(settings, tenant)
     async with working(wiring, settings):
         yield
+
+
+@pytest.fixture(scope="session")
+def chroma(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ChromaServer]:
+    server = ChromaServer(tmp_path_factory.mktemp("chroma"))
+    server.start()
+    yield server
+    server.stop()
+
+
+@pytest_asyncio.fixture(scope="session")
+async def by_chroma(settings: Settings, chroma: ChromaServer) -> AsyncIterator[Knowledge]:
+    """The product on that server, asking it for every search."""
+    changed = settings.model_copy(update={"chroma_url": chroma.url, "exact_max_chunks": 0})
+    async with product.build(changed) as wired:
+        yield Knowledge(wired)
+
+
+@pytest_asyncio.fixture
+async def chroma_client(chroma: ChromaServer) -> AsyncIterator[ChromaClient]:
+    client = ChromaClient(chroma.url)
+    yield client
+    await client.close()
+
+
+@pytest.fixture(scope="session")
+def embedder() -> Embedder:
+    return build("use")
+
+
+@pytest.fixture
+def model(embedder: Embedder) -> str:
+    return f"{embedder.name}@{embedder.revision}"
+
+
+@pytest.fixture
+def index(chroma_client: ChromaClient, model: str) -> ChromaIndex:
+    return ChromaIndex(chroma_client, model)
+
+
+@pytest.fixture
+def keeper(by_chroma: Knowledge, index: ChromaIndex, model: str) -> VectorKeeper:
+    return VectorKeeper(by_chroma.wiring.db, index, model)
+
+
+@pytest.fixture
+def tea(by_chroma: Knowledge, index: ChromaIndex, model: str, embedder: Embedder) -> AskForTea:
+    """Asks Chroma alone for what is near to tea: the ids of five chunks, or UnfitError."""
+    vectors = ChromaVectors(by_chroma.wiring.db, index, model)
+    vector = embedder.embed(["tea"])[0]
+    return lambda someone: vectors.nearest(someone, vector, 5)

@@ -25,12 +25,31 @@ READ_TIMEOUT_S: Final = 2.0
 WRITE_TIMEOUT_S: Final = 60.0
 MAX_CONNECTIONS: Final = 16
 _DATABASE: Final = "/api/v2/tenants/default_tenant/databases/default_database"
+_COLLECTION: Final = f"{_DATABASE}/collections/"
 # With the default threshold (1,000) an index that was evicted or restarted hides what wasn't persisted yet.
 _INDEX: Final = {"hnsw": {"space": "cosine", "sync_threshold": 1, "batch_size": 1}}
 
 
+# What a server, or a proxy before it, says of itself and not of the collection.
+_NOT_NOW: Final = frozenset(
+    {
+        HTTPStatus.TOO_MANY_REQUESTS,
+        HTTPStatus.BAD_GATEWAY,
+        HTTPStatus.SERVICE_UNAVAILABLE,
+        HTTPStatus.GATEWAY_TIMEOUT,
+    }
+)
+
+
 class NoCollectionError(Exception):
     """There is no collection of that name or id."""
+
+
+class BrokenCollectionError(Exception):
+    """The server is there and can't work with this collection: its files are damaged, or its vectors of another size.
+
+    Dropping it works all the same, and so does making it anew.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +61,9 @@ class Near:
 
 
 class ChromaClient:
-    """Speaks to one Chroma server. Whatever keeps it from answering raises `store_unavailable`."""
+    """Speaks to one Chroma server. Whatever keeps it from answering raises `store_unavailable`; a collection that it
+    can't work with raises BrokenCollectionError.
+    """
 
     def __init__(self, url: str) -> None:
         """Take the server's address; nothing is opened before the first call."""
@@ -76,6 +97,8 @@ class ChromaClient:
             await self._call("DELETE", f"{_DATABASE}/collections/{name}", timeout_s=WRITE_TIMEOUT_S)
         except NoCollectionError:
             return False
+        except BrokenCollectionError as error:  # what can't be dropped either is the server's trouble
+            raise AppError("store_unavailable", headers={"Retry-After": "2"}) from error
         return True
 
     async def count(self, collection: UUID) -> int:
@@ -114,6 +137,8 @@ class ChromaClient:
             answer = await self._http.request(method, path, content=content, headers=headers, timeout=timeout)
             if answer.status_code == HTTPStatus.NOT_FOUND:
                 raise NoCollectionError
+            if answer.is_error and path.startswith(_COLLECTION) and answer.status_code not in _NOT_NOW:
+                raise BrokenCollectionError
             answer.raise_for_status()
             return answer.json() if answer.content else None
         except (httpx.HTTPError, ValueError) as error:

@@ -1,8 +1,9 @@
 """A user's vectors in Chroma: the collection's name, the turning of what goes in and of what is asked."""
 
 import hashlib
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from typing import Final, TypeVar
 from uuid import UUID
 
 import numpy as np
@@ -19,11 +20,14 @@ CACHED_ROTATIONS: Final = 256
 CACHE_S: Final = 30
 _MODEL_HEX: Final = 12
 
+_Result = TypeVar("_Result")
+
 
 class ChromaIndex:
     """The collections of one model. No text and no name of anything goes in: ids are keyed tags, vectors are turned.
 
-    Where Chroma doesn't answer, `store_unavailable` is raised; a collection that is missing is an empty one.
+    Where Chroma doesn't answer, `store_unavailable` is raised; a collection that is missing is an empty one. One that
+    is damaged raises BrokenCollectionError.
     """
 
     def __init__(self, client: ChromaClient, model: str) -> None:
@@ -46,31 +50,30 @@ class ChromaIndex:
     async def upsert(self, box: Box, ids: Sequence[UUID], vectors: NDArray[np.floating]) -> None:
         """Write vectors (n, dimensions) under their ids. Raises NoCollectionError where the collection wasn't made."""
         turned = self._rotation(box, vectors.shape[1]).turn(vectors)
-        try:
-            collection = await self._collection(box.usr)
+
+        async def write(collection: UUID) -> None:
             for start in range(0, len(ids), BATCH_VECTORS):
                 part = slice(start, start + BATCH_VECTORS)
                 await self._client.upsert(collection, ids[part], turned[part])
-        except NoCollectionError:
-            self._collections.pop(self.name(box.usr), None)
-            raise
+
+        await self._within(box.usr, write)
 
     async def delete(self, usr: UUID, ids: Sequence[UUID]) -> None:
         """Delete vectors."""
-        try:
-            collection = await self._collection(usr)
+
+        async def remove(collection: UUID) -> None:
             for start in range(0, len(ids), BATCH_VECTORS):
                 await self._client.delete(collection, ids[start : start + BATCH_VECTORS])
-        except NoCollectionError:
-            self._collections.pop(self.name(usr), None)
+
+        with suppress(NoCollectionError):
+            await self._within(usr, remove)
 
     async def nearest(self, box: Box, vector: NDArray[np.floating], limit: int) -> list[Near]:
         """Return the vectors nearest to `vector`, nearest first."""
         turned = self._rotation(box, len(vector)).turn(vector[np.newaxis])[0]
         try:
-            return await self._client.query(await self._collection(box.usr), turned, limit)
+            return await self._within(box.usr, lambda collection: self._client.query(collection, turned, limit))
         except NoCollectionError:
-            self._collections.pop(self.name(box.usr), None)
             return []
 
     async def count(self, usr: UUID) -> int:
@@ -89,11 +92,19 @@ class ChromaIndex:
         self._collections.pop(name, None)
         return await self._client.drop(name)
 
-    async def _collection(self, usr: UUID) -> UUID:
+    async def _within(self, usr: UUID, work: Callable[[UUID], Awaitable[_Result]]) -> _Result:
+        """Do something within the user's collection. Raises NoCollectionError where there is none of its name.
+
+        An id that is remembered is gone where another process has built the collection anew: then it is looked up.
+        """
         name = self.name(usr)
-        if name not in self._collections:
-            self._collections[name] = await self._client.find(name)
-        return self._collections[name]
+        if (known := self._collections.get(name)) is not None:
+            try:
+                return await work(known)
+            except NoCollectionError:
+                self._collections.pop(name, None)
+        found = self._collections[name] = await self._client.find(name)
+        return await work(found)
 
     def _rotation(self, box: Box, dimensions: int) -> Rotation:
         rotation = self._rotations.get((box.usr, dimensions))

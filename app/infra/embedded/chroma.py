@@ -5,7 +5,9 @@ import importlib.metadata
 import importlib.util
 import json
 import shutil
+import sqlite3
 import sys
+from contextlib import closing
 from pathlib import Path
 
 from app.infra.embedded.command import plain_environment
@@ -20,14 +22,19 @@ STOP_WITHIN_S = 30
 ANSWER_WITHIN_S = 2
 OPEN_INDEXES = 300  # collections kept in memory: about 1 GB and 1,200 file descriptors at most
 LARGEST_REQUEST_BYTES = 40 * 1024 * 1024
+DATABASE = "chroma.sqlite3"
 KNOWN_VERSION = "1.5.9"  # whose bindings were seen to have the command line in them
 BINDINGS = "import sys, chromadb_rust_bindings as chroma; chroma.cli(sys.argv[1:])"
 
 
 def program(folder: Path, run_folder: Path, port: int, log: Path, attempt: int) -> Program:
     """The first attempt calls the command line inside the bindings (0.1 s, 40 MB, undocumented); the later ones, and
-    all with a version that wasn't tried, run `chroma` itself (over 1 s, 110 MB).
+    all with a version that wasn't tried, run `chroma` itself (over 1 s, 110 MB). Where the first one found the
+    database unreadable, all of it goes: everything in it is built anew from PostgreSQL, and nothing starts with it.
     """
+    if attempt and _is_unreadable(folder / DATABASE):
+        shutil.rmtree(folder)
+        folder.mkdir(mode=0o700)
     configuration = run_folder / "chroma.yaml"
     write_private(configuration, _configuration(folder, port))
     return Program(
@@ -68,8 +75,21 @@ def _command(attempt: int) -> tuple[str, ...]:
     return (sys.executable, "-P", "-c", "from chromadb.cli.cli import app; app()")
 
 
+def _is_unreadable(database: Path) -> bool:
+    if not database.exists():
+        return False
+    try:
+        with closing(sqlite3.connect(f"{database.as_uri()}?mode=ro", uri=True)) as connection:
+            connection.execute("SELECT count(*) FROM collections").fetchone()
+    except sqlite3.OperationalError:  # locked, or of another version: no damage
+        return False
+    except sqlite3.DatabaseError:
+        return True
+    return False
+
+
 def _configuration(folder: Path, port: int) -> str:
-    """JSON, which is YAML. Telemetry is off where `open_telemetry` is absent.
+    """JSON, which is YAML. Telemetry is off where `open_telemetry` is absent. docker-compose.yml has the same.
 
     One shard: with several, each evicts by itself, long before all are full together. An evicted index comes back from
     the disk alone, so collections must be made with a sync_threshold small enough that it is there.

@@ -1,0 +1,164 @@
+"""`cairn index`: whether the vector store has what it should have, and building it anew. Counts, never content."""
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from uuid import UUID
+
+import click
+
+from app.base import Base, open_base
+from app.commands.environment import load_settings
+from app.core.errors import AppError
+from app.core.ids import parse, show
+from app.core.scope import Actor, Scope, Subject
+from app.infra.audit.writer import AuditWriter
+from app.infra.chroma.index import ChromaIndex
+from app.knowledge.index_watch import index_owners
+from app.knowledge.indexing import Check, VectorKeeper
+from app.settings import Settings
+
+GONE = frozenset({"erasing", "erased"})
+REQUEST = "cairn index"
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Whose index: everybody's, or one user's, by `sub` (of a tenant, as an issuer names them) or by reference."""
+
+    user: str | None
+    tenant: str
+    issuer: str | None
+
+
+@dataclass(frozen=True)
+class Finding:
+    """How a user's index is, in a word and a sentence."""
+
+    word: str
+    text: str
+
+
+def _about_whom(command: Callable[..., None]) -> Callable[..., None]:
+    user = click.option("--user", metavar="SUB", help="One user alone: the `sub` of their tokens, or usr_...")
+    tenant = click.option("--tenant", default="default", show_default=True, help="The tenant of that user.")
+    issuer = click.option("--issuer", help="The issuer of their tokens (CAIRN_AUTH_ISSUER).")
+    return user(tenant(issuer(command)))
+
+
+@click.group("index")
+def index() -> None:
+    """Look at the vector store, and build it anew. While it is, searches are answered from PostgreSQL."""
+
+
+@index.command("check")
+@_about_whom
+@click.option("--all", "everybody", is_flag=True, help="List those whose index is in order, too.")
+def check_index(user: str | None, tenant: str, issuer: str | None, everybody: bool) -> None:  # noqa: FBT001 - a flag of the command line
+    """Compare PostgreSQL and the vector store, user by user. The exit status is 1 where something is to be built."""
+    _run(Asked(user, tenant, issuer), _check, listed=everybody or user is not None)
+
+
+@index.command("rebuild")
+@_about_whom
+def rebuild_index(user: str | None, tenant: str, issuer: str | None) -> None:
+    """Build the vector store anew from PostgreSQL, for everybody or for one. The exit status is 1 where it failed."""
+    _run(Asked(user, tenant, issuer), _rebuild, listed=True)
+
+
+def _run(asked: Asked, work: Callable[[VectorKeeper, Scope], Awaitable[Finding]], *, listed: bool) -> None:
+    settings = load_settings("index")
+    words = asyncio.run(_through(settings, asked, work, listed=listed))
+    sys.exit(1 if "FAIL" in words else 0)
+
+
+async def _through(
+    settings: Settings,
+    asked: Asked,
+    work: Callable[[VectorKeeper, Scope], Awaitable[Finding]],
+    *,
+    listed: bool,
+) -> list[str]:
+    """Do the work for each user, say how it went, and return the words."""
+    words: list[str] = []
+    async with _opened(settings) as base:
+        keeper = VectorKeeper(base.db, ChromaIndex(base.chroma, base.model), base.model)
+        try:
+            await base.chroma.ping()
+            async for scope in _scopes(base, asked):
+                try:
+                    finding = await work(keeper, scope)
+                except AppError as error:
+                    if error.code not in GONE:
+                        raise
+                    continue
+                words.append(finding.word)
+                if listed or finding.word != "ok":
+                    click.echo(f"{finding.word:<4}  {show('usr', scope.usr)}: {finding.text}")
+        except AppError as error:
+            words.append("FAIL")
+            click.echo(f"FAIL  {error.code}: is Chroma up, and PostgreSQL? Searches are answered from PostgreSQL")
+        click.echo(_summary(words, base.model))
+    return words
+
+
+def _summary(words: list[str], model: str) -> str:
+    counted = ", ".join(f"{words.count(word)} {word}" for word in ("ok", "wait", "FAIL") if word in words)
+    return f"{len(words)} user(s) with documents, vectors of {model}{': ' if counted else ''}{counted}"
+
+
+async def _check(keeper: VectorKeeper, scope: Scope) -> Finding:
+    return _told(await keeper.check(scope), scope)
+
+
+async def _rebuild(keeper: VectorKeeper, scope: Scope) -> Finding:
+    await keeper.rebuild(scope)
+    return _told(await keeper.check(scope), scope)
+
+
+def _told(check: Check, scope: Scope) -> Finding:
+    counted = f"{check.actual} of {check.expected} vectors"
+    if check.is_complete:
+        return Finding("ok", counted)
+    if check.owed:
+        return Finding("wait", f"{counted}, {check.owed} change(s) are owed: a worker tells them")
+    harm = counted if check.is_sound else "damaged"
+    return Finding("FAIL", f"{harm}: run `cairn index rebuild --user {show('usr', scope.usr)}`")
+
+
+async def _scopes(base: Base, asked: Asked) -> AsyncIterator[Scope]:
+    def operators(tenant: str, usr: UUID) -> Scope:
+        return Scope(tenant, usr, None, Actor.OPERATOR, REQUEST)
+
+    if asked.user is None:
+        async for tenant, usr in index_owners(base.db):
+            yield operators(tenant, usr)
+        return
+    if asked.user.startswith("usr_"):
+        wanted = _reference(asked.user)
+        # Whoever has no documents is found to have no vectors.
+        tenants = [tenant async for tenant, usr in index_owners(base.db) if usr == wanted]
+        yield operators(tenants[0] if tenants else asked.tenant, wanted)
+        return
+    issuer = base.settings.auth_issuer if asked.issuer is None else asked.issuer
+    known = await base.vault.reference(Subject(issuer, asked.tenant, asked.user))
+    if known is None:
+        raise click.ClickException(f"there is no user {asked.user} in the tenant {asked.tenant}")
+    yield operators(asked.tenant, known)
+
+
+def _reference(shown: str) -> UUID:
+    try:
+        return parse("usr", shown)
+    except AppError:
+        raise click.ClickException(f"{shown} is no reference of a user") from None
+
+
+@asynccontextmanager
+async def _opened(settings: Settings) -> AsyncIterator[Base]:
+    async with AsyncExitStack() as stack:
+        # Nothing is read that the audit would note; what is built notes itself, in its transaction.
+        log = AuditWriter(settings.database_log_url.get_secret_value())
+        yield await open_base(settings, log, stack)
