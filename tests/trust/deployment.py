@@ -71,6 +71,10 @@ class Deployment:
     def redis_url(self) -> str:
         return self._environment["CAIRN_REDIS_URL"]
 
+    @property
+    def database_url(self) -> str:
+        return self._environment["CAIRN_DATABASE_URL"]
+
     async def kill(self, part: Part) -> None:
         """Kill all processes of a part with SIGKILL, and wait until they are gone."""
         await asyncio.to_thread(_kill, list(self._tops(part)))
@@ -96,6 +100,15 @@ class Deployment:
             stack.stop()
             stack.remove()
         shutil.rmtree(self.folder)
+
+    def is_running(self, part: Part) -> bool:
+        """Say whether a process that was started is still there."""
+        return self._processes[part].process.poll() is None
+
+    def ports_of(self, part: Part) -> set[int]:
+        """Return the ports that the connections of a process begin at."""
+        process = psutil.Process(self._processes[part].process.pid)
+        return {connection.laddr.port for connection in process.net_connections()}
 
     def printed(self, part: Part) -> str:
         """Return what a process has printed since it was started last."""
