@@ -3,7 +3,7 @@
 import asyncio
 import hashlib
 import uuid
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 import asyncpg
@@ -16,11 +16,13 @@ from app.core.idempotency import Answer, Attempt, Replayed
 from app.core.jobs import Job
 from app.core.scope import Scope
 from app.infra.audit.tables import audit_log
+from app.infra.db.engine import make_engine
 from app.infra.db.tables import users
-from app.infra.db.transaction import Transaction
+from app.infra.db.transaction import Database, Transaction
 from app.infra.embedded.stack import Stack
 from app.settings import Settings
 from app.wiring import Wiring
+from tests.conftest import eventually
 
 MakeScope = Callable[..., Awaitable[Scope]]
 ENTRY = AuditEntry("touch", "user")
@@ -324,3 +326,30 @@ async def jobs_of(stack: Stack, scope: Scope) -> list[Any]:
         )
     finally:
         await connection.close()
+
+
+async def test_a_connection_whose_server_is_gone_costs_nobody_an_answer(
+    wiring: Wiring, scope: MakeScope, settings: Settings
+) -> None:
+    alice = await scope()
+    url = settings.database_url.get_secret_value()
+    engine = make_engine(url, 2)  # of its own: who shares the servers with this test keeps their connections
+    db = Database(engine, wiring.vault, wiring.access_log)
+    other = await asyncpg.connect(url)
+    try:
+        for _ in range(3):
+            async with engine.connect() as first, engine.connect() as second:
+                drivers = [(await each.get_raw_connection()).driver_connection for each in (first, second)]
+                pids = [driver.get_server_pid() for driver in drivers if driver is not None]
+            assert len(pids) == 2
+            await other.execute("SELECT pg_terminate_backend(pid) FROM unnest($1::int[]) AS pid", pids)
+
+            async def all_closed(drivers: Sequence[Any] = drivers) -> bool:
+                return all(driver.is_closed() for driver in drivers)
+
+            await eventually(all_closed)
+            async with db.read(alice) as tx:
+                assert await tx.change_number() == 0
+    finally:
+        await other.close()
+        await engine.dispose()

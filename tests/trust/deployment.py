@@ -114,6 +114,11 @@ class Deployment:
         """Return what a process has printed since it was started last."""
         return self._processes[part].text()
 
+    def errors(self) -> str:
+        """Return the errors that the API and the worker have printed since they were started last."""
+        lines = [line for part in self._processes for line in self.printed(part).splitlines()]
+        return "\n".join(line for line in lines if '"level":"error"' in line)
+
     def _begin(self, part: Part) -> None:
         self._starts += 1
         printed = self.folder / f"printed-{self._starts}.log"

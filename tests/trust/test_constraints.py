@@ -111,7 +111,7 @@ class Talk:
     async def check(self, client: httpx.AsyncClient) -> None:
         """Read the session and a context of it: all that had been asked for before is there."""
         before = set(self.asked_for)
-        session = (await client.get(f"/v1/sessions/{self.session_id}")).raise_for_status().json()
+        session = answered(await client.get(f"/v1/sessions/{self.session_id}"))
         assert before <= set(session["constraints"]), before - set(session["constraints"])
         assert before <= set(session["summary"].splitlines()), "in the list and not in the summary"
         self.readings += 1
@@ -122,10 +122,16 @@ class Talk:
             "budget_tokens": BUDGET_TOKENS,
             "include": ["summary", "messages", "profile", "preferences"],
         }
-        prompt = (await client.post("/v1/context", json=wish)).raise_for_status().json()["prompt"]
+        prompt = answered(await client.post("/v1/context", json=wish))["prompt"]
         missing = [text for text in before if text not in prompt]
         assert not missing, missing
         self.contexts += 1
+
+
+def answered(answer: httpx.Response) -> dict[str, Any]:
+    assert answer.status_code == httpx.codes.OK, f"{answer.status_code}: {answer.text}"
+    found: dict[str, Any] = answer.json()
+    return found
 
 
 async def write(talk: Talk, wanted: Sequence[str], chance: random.Random) -> None:
@@ -162,7 +168,11 @@ async def test_no_summary_lacks_what_was_asked_for(
         clients = await connected(stack, deployment.api, tenant, READERS)
         for _ in range(rounds):
             these = [await begun(clients) for _ in range(SESSIONS)]
-            await converse(deployment, these, clients, stated, chance)
+            try:
+                await converse(deployment, these, clients, stated, chance)
+            except BaseException:
+                tell(deployment.errors())
+                raise
             talks += these
 
         async def was_asked() -> bool:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import asyncpg
-from sqlalchemy import exc, make_url
+from sqlalchemy import AdaptedConnection, event, exc, make_url
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
 from app.core.errors import AppError
@@ -19,7 +19,7 @@ IDLE_IN_TRANSACTION_MS = 60_000
 
 def make_engine(url: str, pool_size: int, *, statement_cache_size: int = 100) -> AsyncEngine:
     """Return an engine for `url` (postgresql://...). Behind a pooler in transaction mode the cache must be 0."""
-    return create_async_engine(
+    engine = create_async_engine(
         make_url(url).set(drivername="postgresql+asyncpg"),
         pool_size=pool_size,
         max_overflow=0,
@@ -40,6 +40,18 @@ def make_engine(url: str, pool_size: int, *, statement_cache_size: int = 100) ->
             },
         },
     )
+    event.listen(engine.sync_engine, "checkout", _require_open)
+    return engine
+
+
+def _require_open(connection: AdaptedConnection, *_: object) -> None:
+    """Have the pool put a new connection in the place of one whose server has gone since.
+
+    The driver was told of it by the socket, so this asks nobody; without it the first request of each process after a
+    restart of the server is a 503.
+    """
+    if connection.driver_connection.is_closed():
+        raise exc.DisconnectionError
 
 
 @contextmanager
