@@ -104,6 +104,9 @@ class Settings(BaseSettings):
     max_body_bytes: int = Field(1 * MEBIBYTE, ge=1_024, description="Largest request body.")
     max_text_bytes: int = Field(4 * MEBIBYTE, ge=1_024, description="Largest request body with a document as JSON.")
     max_upload_bytes: int = Field(50 * MEBIBYTE, ge=1_024, description="Largest file that is uploaded.")
+    quota_documents: int = Field(10_000, ge=0, description="Documents that a user may have.")
+    quota_bytes: int = Field(1_024 * MEBIBYTE, ge=0, description="Bytes that a user's documents may have together.")
+    quota_chunks: int = Field(200_000, ge=0, description="Chunks that may be made of a user's documents.")
 
     @field_validator("auth_secret")
     @classmethod

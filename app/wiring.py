@@ -48,6 +48,7 @@ from app.knowledge.index_watch import LostVectors
 from app.knowledge.indexing import IndexChunks, RebuildIndex, VectorKeeper
 from app.knowledge.ingestion import IngestDocument
 from app.knowledge.listing import DocumentListing
+from app.knowledge.quotas import Quotas, Usages
 from app.knowledge.search import Search
 from app.knowledge.service import Documents
 from app.knowledge.source import KnowledgeSource
@@ -338,11 +339,19 @@ def _knowledge(base: Base) -> Parts:
     keeper = VectorKeeper(db, chroma, model)
     vectors = CheckedIndex(db, ChromaVectors(db, chroma, model), ExactIndex(db, segments))
     search = Search(db, segments, embedding, vectors, base.settings.exact_max_chunks, _superseding())
-    provided = (Documents(db, segments), Uploads(db, base.settings.max_upload_bytes), Watching(db), search)
+    settings = base.settings
+    quotas = Quotas(settings.quota_documents, settings.quota_bytes, settings.quota_chunks)
+    provided = (
+        Documents(db, segments, quotas),
+        Uploads(db, quotas, settings.max_upload_bytes),
+        Usages(db, quotas),
+        Watching(db),
+        search,
+    )
     return Parts(
         provided={type(each): each for each in provided},
         handlers=[
-            IngestDocument(db, segments, embedding),
+            IngestDocument(db, segments, embedding, quotas),
             IndexChunks(db, segments, keeper),
             RebuildIndex(keeper),
             SweepUpload(db),

@@ -31,6 +31,8 @@ from app.knowledge import chunk_store, store
 from app.knowledge.chunking import chunk
 from app.knowledge.encodings import NotTextError, decode
 from app.knowledge.model import Chunk, Document, Failure, StoredChunk, chunk_id
+from app.knowledge.quota_store import take_turn
+from app.knowledge.quotas import Quotas
 from app.knowledge.service import INDEX_JOB, INGEST_JOB
 
 BATCH_CHUNKS: Final = 64
@@ -51,9 +53,10 @@ class IngestDocument:
 
     name = INGEST_JOB
 
-    def __init__(self, db: Database, segments: SegmentStore, embedding: EmbeddingService) -> None:
-        """Take the doors, the sealed index of the chunks, and what embeds."""
+    def __init__(self, db: Database, segments: SegmentStore, embedding: EmbeddingService, quotas: Quotas) -> None:
+        """Take the doors, the sealed index of the chunks, what embeds, and how many chunks a user may have."""
         self._db = db
+        self._quotas = quotas
         self._segments = segments
         self._embedding = embedding
         self._model = segments.model
@@ -70,6 +73,9 @@ class IngestDocument:
         except NotTextError as error:
             await self._fail(scope, document_id, version, Failure(error.reason), entry)
         except (AppError, EmbedderUnavailableError) as error:
+            if isinstance(error, AppError) and error.code == Failure.QUOTA_EXCEEDED.value:
+                await self._fail(scope, document_id, version, Failure.QUOTA_EXCEEDED, entry)
+                return
             unavailable = AppError("store_unavailable") if isinstance(error, EmbedderUnavailableError) else error
             if unavailable.code in _NOT_ITS_FAULT:
                 async with self._db.write(scope) as tx:
@@ -87,6 +93,8 @@ class IngestDocument:
         log.info("ingestion_failed", document=str(document_id), version=version, failure=failure.value)
         async with self._db.write(scope) as tx:
             await store.fail(tx, document_id, version, failure, entry)
+            if failure is Failure.QUOTA_EXCEEDED:
+                await chunk_store.trim(tx, document_id, version, 0, entry)
 
     async def _ingest(self, scope: Scope, document_id: UUID, version: int, entry: AuditEntry) -> None:
         document, body = await self._bytes(scope, document_id, version)
@@ -95,12 +103,17 @@ class IngestDocument:
         pieces = await asyncio.to_thread(chunk, text, document.media_type)
         if not pieces:
             raise NotTextError(Failure.NO_TEXT)
+        async with self._db.read(scope) as tx:
+            # Before anything is embedded; it is decided as the chunks are written, where nobody else can write any.
+            await self._quotas.require_chunks(tx, document_id, len(pieces))
         items: list[Item] = []
         for first in range(0, len(pieces), BATCH_CHUNKS):
             batch = pieces[first : first + BATCH_CHUNKS]
             stored, box = await self._embedded(scope, document, first, batch)
             progress = (first + len(batch)) / (len(pieces) + 1)
             async with self._db.write(scope) as tx:
+                await take_turn(tx)
+                await self._quotas.require_chunks(tx, document_id, first + len(batch))
                 if not await store.advance(tx, document_id, version, progress, entry):
                     raise GoneError
                 await chunk_store.put(tx, document_id, version, stored, self._model, entry)

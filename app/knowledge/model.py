@@ -42,6 +42,7 @@ class Failure(StrEnum):
     UNKNOWN_ENCODING = "unknown_encoding"
     NO_TEXT = "no_text"
     GAVE_UP = "gave_up"
+    QUOTA_EXCEEDED = "quota_exceeded"
 
 
 class Mode(StrEnum):
@@ -60,6 +61,10 @@ class Description:
     title: str | None = None
     metadata: Json = field(default_factory=dict)
     file_name: str | None = None
+
+    def says_the_same(self, other: "Description") -> bool:
+        """Whether two say the same of the same bytes. What the file is called on somebody's disk says nothing of it."""
+        return (self.doc_type, self.title, self.metadata) == (other.doc_type, other.title, other.metadata)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +101,15 @@ class Document:
     def is_settled(self) -> bool:
         """Whether ingestion has come to its end."""
         return self.status in {Status.READY, Status.FAILED}
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What a user's documents take, those that are ingested and those that failed included."""
+
+    documents: int
+    size_bytes: int
+    chunks: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,12 +15,14 @@ from app.core.versions import Precondition, etag
 from app.knowledge.model import Document
 from app.knowledge.multipart import MEDIA_TYPE as MULTIPART
 from app.knowledge.multipart import read_form
+from app.knowledge.quotas import Usages
 from app.knowledge.schemas import (
     DocumentAnswer,
     DocumentRequest,
     PageAnswer,
     SearchAnswer,
     SearchRequest,
+    UsageAnswer,
     description,
     document_answer,
     page_answer,
@@ -28,6 +30,7 @@ from app.knowledge.schemas import (
     search_answer,
     upload_description,
     upload_properties,
+    usage_answer,
 )
 from app.knowledge.search import Search
 from app.knowledge.service import Documents
@@ -80,7 +83,9 @@ _ACCEPTED: dict[int | str, dict[str, Any]] = {
 }
 
 
-@router.post("/documents", status_code=202, response_model=DocumentAnswer, responses=_ACCEPTED)
+@router.post(
+    "/documents", status_code=202, response_model=DocumentAnswer, responses={**_ACCEPTED, **problems("quota_exceeded")}
+)
 async def add(request: Request, body: DocumentRequest, caller: Writer, documents: Service) -> Response:
     """Keep a text, plain or in markdown, and ingest it in the background."""
     attempt = await attempted(request, _accepted)
@@ -91,7 +96,7 @@ async def add(request: Request, body: DocumentRequest, caller: Writer, documents
     "/uploads",
     status_code=202,
     response_model=DocumentAnswer,
-    responses={**_ACCEPTED, **problems("too_large", "unsupported_media_type", "invalid")},
+    responses={**_ACCEPTED, **problems("too_large", "unsupported_media_type", "invalid", "quota_exceeded")},
     openapi_extra=_UPLOAD,
 )
 async def upload(
@@ -133,7 +138,7 @@ async def read(request: Request, document_id: str, caller: Reader, documents: Se
     "/documents/{document_id}",
     status_code=202,
     response_model=DocumentAnswer,
-    responses={**_ACCEPTED, **problems("not_found")},
+    responses={**_ACCEPTED, **problems("not_found", "quota_exceeded")},
 )
 async def replace(
     request: Request,
@@ -149,6 +154,18 @@ async def replace(
     return respond(
         _accepted(await documents.replace(caller, found, body.text, description(body), precondition, attempt))
     )
+
+
+@router.post(
+    "/documents/{document_id}/retry",
+    status_code=202,
+    response_model=DocumentAnswer,
+    responses={**_ACCEPTED, **problems("not_found", "conflict")},
+)
+async def retry(request: Request, document_id: str, caller: Writer, documents: Service, precondition: If) -> Response:
+    """Ingest a document that failed once more: after room was made, say. 409 where it hasn't failed."""
+    attempt = await attempted(request, _accepted)
+    return respond(_accepted(await documents.retry(caller, parse("doc", document_id), precondition, attempt)))
 
 
 @router.delete("/documents/{document_id}", status_code=204, responses=problems("not_found"))
@@ -212,6 +229,12 @@ async def events(
     if document.is_settled and last_event_id == _event_id(document):
         return Response(status_code=204)
     return StreamingResponse(_events(caller, document, watching), media_type=EVENT_STREAM)
+
+
+@router.get("/usage")
+async def read_usage(caller: Reader, usages: Annotated[Usages, Depends(provided(Usages))]) -> UsageAnswer:
+    """Tell how many documents, bytes and chunks there are, and how many there may be."""
+    return usage_answer(await usages.read(caller), usages.quotas)
 
 
 @router.post("/search", responses=problems("overloaded"))

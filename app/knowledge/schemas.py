@@ -20,8 +20,10 @@ from app.knowledge.model import (
     Mode,
     Page,
     Query,
+    Usage,
 )
 from app.knowledge.multipart import Form
+from app.knowledge.quotas import Quotas
 from app.web.superseded import SupersededAnswer, superseded_answers
 from app.web.wire import Answer, JsonObject, Moment, Request, wrong
 
@@ -82,7 +84,7 @@ class DocumentAnswer(Answer):
     searched_version: int | None
     status: str = Field(examples=["queued", "processing", "ready", "failed"])
     progress: float = Field(description="From 0 to 1.")
-    reason: str | None = Field(examples=["not_text", "unknown_encoding", "no_text", "gave_up"])
+    reason: str | None = Field(examples=["not_text", "unknown_encoding", "no_text", "gave_up", "quota_exceeded"])
     doc_type: str
     title: str | None
     file_name: str | None
@@ -100,6 +102,21 @@ class PageAnswer(Answer):
 
     items: list[DocumentAnswer]
     next_cursor: str | None
+
+
+class ShareAnswer(Answer):
+    """How much of a quota is used."""
+
+    used: int
+    limit: int
+
+
+class UsageAnswer(Answer):
+    """What the caller's documents take. Deleting gives it back at once."""
+
+    documents: ShareAnswer
+    bytes: ShareAnswer
+    chunks: ShareAnswer
 
 
 class LocationAnswer(Answer):
@@ -210,6 +227,15 @@ def document_answer(document: Document) -> DocumentAnswer:
 def page_answer(page: Page, next_cursor: str | None) -> PageAnswer:
     """Show a page of documents."""
     return PageAnswer(items=[document_answer(document) for document in page.items], next_cursor=next_cursor)
+
+
+def usage_answer(usage: Usage, quotas: Quotas) -> UsageAnswer:
+    """Show what is used of what is allowed."""
+    return UsageAnswer(
+        documents=ShareAnswer(used=usage.documents, limit=quotas.documents),
+        bytes=ShareAnswer(used=usage.size_bytes, limit=quotas.size_bytes),
+        chunks=ShareAnswer(used=usage.chunks, limit=quotas.chunks),
+    )
 
 
 def search_answer(found: Found) -> SearchAnswer:

@@ -16,7 +16,9 @@ from app.infra.db.transaction import Database, Transaction
 from app.infra.segments.store import SegmentStore
 from app.knowledge import chunk_store, store
 from app.knowledge.encodings import kind_of
-from app.knowledge.model import PART_BYTES, Content, Description, Document, Page
+from app.knowledge.model import PART_BYTES, Content, Description, Document, Page, Status
+from app.knowledge.quota_store import take_turn
+from app.knowledge.quotas import Quotas
 
 INGEST_JOB = "ingest_document"
 INDEX_JOB = "index_chunks"
@@ -27,19 +29,29 @@ SWEEP_JOB = "sweep_upload"
 class Documents:
     """The documents of users."""
 
-    def __init__(self, db: Database, segments: SegmentStore) -> None:
-        """Take the doors, and the sealed index of the chunks."""
+    def __init__(self, db: Database, segments: SegmentStore, quotas: Quotas) -> None:
+        """Take the doors, the sealed index of the chunks, and how much a user may give."""
         self._db = db
         self._segments = segments
+        self._quotas = quotas
 
     async def add(self, scope: Scope, text: str, description: Description, attempt: Attempt | None) -> Document:
-        """Keep a text as a new document and owe its ingestion."""
+        """Keep a text as a new document and owe its ingestion; the same text, described the same, is the same document.
+
+        Raises `quota_exceeded`.
+        """
+        body = text.encode()
         async with self._db.write(scope, attempt) as tx:
-            document_id, now = uuid7(), datetime.now(UTC)
-            entry = AuditEntry("create", "document", document_id)
-            await store.create(tx, document_id, now, entry)
-            document = await _write_text(tx, document_id, 1, text, description, entry)
-            await tx.answer(document, document_id)
+            await take_turn(tx)
+            content = _content(tx, text, body)
+            document = await known(tx, content, description)
+            if document is None:
+                await self._quotas.require_room(tx, len(body))
+                document_id, now = uuid7(), datetime.now(UTC)
+                entry = AuditEntry("create", "document", document_id)
+                await store.create(tx, document_id, now, entry)
+                document = await _write(tx, document_id, 1, body, description, content, entry)
+            await tx.answer(document, document.id)
         return document
 
     async def replace(
@@ -53,11 +65,32 @@ class Documents:
     ) -> Document:
         """Keep a text as the document's next version. Search finds the one before until this one is ready.
 
-        Raises `not_found`, `stale_version`.
+        Raises `not_found`, `stale_version`, `quota_exceeded`.
         """
+        body = text.encode()
         async with self._db.write(scope, attempt) as tx:
+            await take_turn(tx)
             version, entry = await self._next_version(tx, document_id, precondition)
-            document = await _write_text(tx, document_id, version, text, description, entry)
+            await self._quotas.require_room(tx, len(body), replaced=document_id)
+            content = _content(tx, text, body)
+            document = await _write(tx, document_id, version, body, description, content, entry)
+            await tx.answer(document, document_id)
+        return document
+
+    async def retry(
+        self,
+        scope: Scope,
+        document_id: UUID,
+        precondition: Precondition,
+        attempt: Attempt | None,
+    ) -> Document:
+        """Owe the ingestion of a document that failed once more. Raises `not_found`, `stale_version`, `conflict`."""
+        async with self._db.write(scope, attempt) as tx:
+            document = await locked(tx, document_id)
+            expected(precondition, document.version)
+            if document.status is not Status.FAILED:
+                raise AppError("conflict", "the document hasn't failed")
+            document = await _begin_anew(tx, document)
             await tx.answer(document, document_id)
         return document
 
@@ -141,19 +174,52 @@ async def locked(tx: Transaction, document_id: UUID) -> Document:
     return document
 
 
-async def _write_text(
+async def known(tx: Transaction, content: Content, description: Description) -> Document | None:
+    """Return the user's document that has these bytes and is described the same; begun anew where it had failed.
+
+    The caller holds the user's turn: of two that come at once, one finds the other's.
+    """
+    for each in await store.with_content(tx, content.tag):
+        if not each.description.says_the_same(description):
+            continue
+        await store.lock(tx, each.id)
+        # Read again: who deleted it meanwhile isn't undone.
+        document = await store.find(tx, each.id)
+        if document is None or document.version != each.version:
+            continue
+        tx.saw(AuditEntry("read", "document", document.id))
+        return await _begin_anew(tx, document) if document.status is Status.FAILED else document
+    return None
+
+
+async def _begin_anew(tx: Transaction, document: Document) -> Document:
+    entry = AuditEntry("retry", "document", document.id)
+    if not await store.restart(tx, document.id, document.version, entry):
+        raise AppError("conflict", "the document hasn't failed")
+    return await _owe_ingestion(tx, document.id, document.version)
+
+
+def _content(tx: Transaction, text: str, body: bytes) -> Content:
+    return Content(kind_of(text), len(body), content_tag(tx, hashlib.sha256(body).hexdigest()))
+
+
+def content_tag(tx: Transaction, digest: str) -> bytes:
+    """Return what the same bytes of a user are known by."""
+    return tx.box.tag("document", digest)
+
+
+async def _write(
     tx: Transaction,
     document_id: UUID,
     version: int,
-    text: str,
+    body: bytes,
     description: Description,
+    content: Content,
     entry: AuditEntry,
 ) -> Document:
-    body = text.encode()
     await store.receive(tx, document_id, version, datetime.now(UTC), entry)
     for ordinal, part in enumerate(_cut(body)):
         await store.add_part(tx, document_id, version, ordinal, part, entry)
-    content = Content(kind_of(text), len(body), tx.box.tag("document", hashlib.sha256(body).hexdigest()))
     return await queue_ingestion(tx, document_id, version, description, content, entry)
 
 
@@ -168,6 +234,10 @@ async def queue_ingestion(
     """Complete a version whose bytes are all there and owe its ingestion. Raises `not_found` where it is gone."""
     if not await store.queue(tx, document_id, version, description, content, entry):
         raise AppError("not_found")
+    return await _owe_ingestion(tx, document_id, version)
+
+
+async def _owe_ingestion(tx: Transaction, document_id: UUID, version: int) -> Document:
     tx.enqueue(Job(INGEST_JOB, {"document_id": str(document_id), "version": version}))
     document = await store.find(tx, document_id)
     if document is None:

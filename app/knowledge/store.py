@@ -57,6 +57,12 @@ async def existing(tx: Transaction, ids: Collection[UUID]) -> Collection[UUID]:
     return {row.id for row in await tx.rows(shown.where(documents.c.id.in_(ids)))}
 
 
+async def with_content(tx: Transaction, tag: bytes) -> Sequence[Document]:
+    """Return the documents whose newest version has the bytes with this tag, oldest first."""
+    asked = _shown(tx).where(document_versions.c.content_tag == tag).order_by(documents.c.id)
+    return [_read(row, tx.box) for row in await tx.rows(asked)]
+
+
 async def page(tx: Transaction, after: UUID | None, limit: int) -> Sequence[Document]:
     """Return documents, newest first, older than `after` where given."""
     asked = _shown(tx).order_by(documents.c.id.desc()).limit(limit)
@@ -227,6 +233,16 @@ async def fail(tx: Transaction, document_id: UUID, version: int, failure: Failur
         .values(status=Status.FAILED, failure=failure)
     )
     await tx.change(failed, entry)
+
+
+async def restart(tx: Transaction, document_id: UUID, version: int, entry: AuditEntry) -> bool:
+    """Let a version that failed be ingested anew; return whether it had failed."""
+    restarted = (
+        update(document_versions)
+        .where(_is(tx, document_id, version), document_versions.c.status == Status.FAILED)
+        .values(status=Status.QUEUED, failure=None, attempts=0, progress=0)
+    )
+    return (await tx.change(restarted, entry)).rowcount == 1
 
 
 async def finish(tx: Transaction, document_id: UUID, version: int, encoding: str, entry: AuditEntry) -> bool:

@@ -19,7 +19,9 @@ from app.infra.db.transaction import Database, Transaction
 from app.knowledge import store
 from app.knowledge.encodings import HEAD_BYTES, MediaType, NotTextError, recognise
 from app.knowledge.model import MAX_DOCUMENT_BYTES, PART_BYTES, Content, Description, Document
-from app.knowledge.service import SWEEP_JOB, queue_ingestion
+from app.knowledge.quota_store import take_turn
+from app.knowledge.quotas import Quotas
+from app.knowledge.service import SWEEP_JOB, content_tag, known, queue_ingestion
 
 # An upload that isn't complete after this time is given up.
 UPLOAD_LIFE_S: Final = 6 * 3600
@@ -30,10 +32,11 @@ log = structlog.get_logger("cairn.knowledge")
 class Upload:
     """One file that is being received. At most one part of it is held in memory."""
 
-    def __init__(self, db: Database, scope: Scope, max_bytes: int) -> None:
-        """Take the doors and the largest size. Made by `Uploads.receive`."""
+    def __init__(self, db: Database, scope: Scope, quotas: Quotas, max_bytes: int) -> None:
+        """Take the doors, how much the user may give, and the largest size. Made by `Uploads.receive`."""
         self._db = db
         self._scope = scope
+        self._quotas = quotas
         self._max_bytes = max_bytes
         self.id = uuid7()
         self._entry = AuditEntry("create", "document", self.id)
@@ -58,17 +61,25 @@ class Upload:
                 await self._keep_part(tx)
 
     async def finish(self, description: Description, attempt: Attempt | None) -> Document:
-        """Make a document of what was received and owe its ingestion. Raises `invalid` for an empty file."""
+        """Make a document of what was received and owe its ingestion; of what is known already that document.
+
+        Raises `invalid` for an empty file, `quota_exceeded`.
+        """
         if not self._size_bytes:
             raise invalid("file", "is empty")
         media_type = self._media_type or _recognised(bytes(self._held), whole=True)
         async with self._db.write(self._scope, attempt) as tx:
-            if self._held:
-                await self._keep_part(tx)
-            content = Content(media_type, self._size_bytes, tx.box.tag("document", self._digest.hexdigest()))
-            document = await queue_ingestion(tx, self.id, 1, description, content, self._entry)
-            await tx.answer(document, self.id)
-        self.is_complete = True
+            await take_turn(tx)
+            content = Content(media_type, self._size_bytes, content_tag(tx, self._digest.hexdigest()))
+            document = await known(tx, content, description)
+            if document is None:
+                if self._held:
+                    await self._keep_part(tx)
+                else:
+                    await self._quotas.require_room(tx, self._size_bytes)
+                document = await queue_ingestion(tx, self.id, 1, description, content, self._entry)
+            await tx.answer(document, document.id)
+        self.is_complete = document.id == self.id
         return document
 
     async def give_up(self) -> None:
@@ -83,6 +94,8 @@ class Upload:
             log.info("upload_left_to_the_sweep", document=str(self.id), code=error.code)
 
     async def _keep_part(self, tx: Transaction) -> None:
+        """Write a part. What can't become a document any more isn't received to its end."""
+        await self._quotas.require_room(tx, self._size_bytes)
         if not self._parts:
             now = datetime.now(UTC)
             await store.create(tx, self.id, now, self._entry)
@@ -99,15 +112,16 @@ class Upload:
 class Uploads:
     """Receives the files of users."""
 
-    def __init__(self, db: Database, max_bytes: int = MAX_DOCUMENT_BYTES) -> None:
-        """Take the doors, and the largest size of a document."""
+    def __init__(self, db: Database, quotas: Quotas, max_bytes: int = MAX_DOCUMENT_BYTES) -> None:
+        """Take the doors, how much a user may give, and the largest size of a document."""
         self._db = db
+        self._quotas = quotas
         self._max_bytes = max_bytes
 
     @asynccontextmanager
     async def receive(self, scope: Scope) -> AsyncIterator[Upload]:
         """Open an upload. What isn't finished when this is left is deleted: a client hung up, a file was refused."""
-        upload = Upload(self._db, scope, self._max_bytes)
+        upload = Upload(self._db, scope, self._quotas, self._max_bytes)
         try:
             yield upload
         finally:

@@ -171,7 +171,7 @@ async def test_filters_narrow_and_never_widen(alice: httpx.AsyncClient) -> None:
 
 
 async def test_equal_passages_are_shown_once(alice: httpx.AsyncClient) -> None:
-    for document in [await added(alice) for _ in range(4)]:
+    for document in [await added(alice, title=f"Copy {number}") for number in range(4)]:
         await settled(alice, document["id"])
     other = await added(alice, text="The rent of the garage is due on the ninth.")
     await settled(alice, other["id"])

@@ -18,10 +18,12 @@ from app.infra.segments.cache import IndexCache
 from app.infra.segments.store import SegmentStore
 from app.knowledge.ingestion import MAX_ATTEMPTS, IngestDocument
 from app.knowledge.model import Description, Document, Failure, Status, chunk_id
+from app.knowledge.quotas import Quotas
 from app.knowledge.tables import chunks, document_parts, document_versions, documents
 from tests.conftest import MakeScope, eventually
 from tests.knowledge.conftest import NOTE, Knowledge
 
+ENOUGH = Quotas(1_000, 2**30, 100_000)
 EN = (
     "The harbour of {n} was built in the year {y}. Ships of the {n} line carried salt, tin and wool to the north. "
     "The keeper of lighthouse number {n} wrote down the weather every morning. In winter the ice closed the bay. "
@@ -211,7 +213,7 @@ def model() -> CountingEmbedder:
 @pytest.fixture
 def ingestion(knowledge: Knowledge, model: CountingEmbedder) -> IngestDocument:
     segments = SegmentStore("chunk", IndexCache(), "counting@1")
-    return IngestDocument(knowledge.wiring.db, segments, EmbeddingService(model))
+    return IngestDocument(knowledge.wiring.db, segments, EmbeddingService(model), ENOUGH)
 
 
 def args_of(document: Document) -> dict[str, str | int]:

@@ -269,7 +269,7 @@ async def test_an_upload_that_a_crash_broke_off_is_swept_and_a_whole_one_is_not(
     received = await crashed.__aenter__()
     await received.write(EN.encode() * (PART_BYTES // len(EN) + 1))
     async with knowledge.uploads.receive(someone) as whole:
-        await whole.write(EN.encode() * (PART_BYTES // len(EN) + 1))
+        await whole.write(EN.encode() * (PART_BYTES // len(EN) + 2))
         document = await whole.finish(NOTE, None)
     for document_id in (received.id, document.id):
         await knowledge.job(SWEEP_JOB, someone, document_id=str(document_id))

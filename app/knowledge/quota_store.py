@@ -1,0 +1,38 @@
+"""What a user's documents take, counted in Postgres. Each function is one statement, or two."""
+
+from uuid import UUID
+
+from sqlalchemy import func, select
+
+from app.infra.db.transaction import Transaction
+from app.knowledge.model import Status, Usage
+from app.knowledge.tables import chunks, document_versions
+
+
+async def take_turn(tx: Transaction) -> None:
+    """Wait until nobody else of this user's counts and writes: two at once would each find room for one.
+
+    Taken before any row is locked. Not on the user's row: who changes a preference doesn't wait for an upload.
+    """
+    await tx.rows(select(func.pg_advisory_xact_lock(func.hashtextextended(f"knowledge {tx.scope.usr}", 0))))
+
+
+async def usage(tx: Transaction, without: UUID | None = None) -> Usage:
+    """Return what is kept. `without` leaves out a document that is about to be replaced, or written."""
+    versions = select(
+        func.count(document_versions.c.document_id.distinct()).label("documents"),
+        func.coalesce(func.sum(document_versions.c.size_bytes), 0).label("size_bytes"),
+    ).where(document_versions.c.usr == tx.scope.usr, document_versions.c.status != Status.RECEIVING)
+    if without is not None:
+        versions = versions.where(document_versions.c.document_id != without)
+    row = await tx.row(versions)
+    kept = await _chunks(tx, without)
+    return Usage(row.documents, int(row.size_bytes), kept) if row else Usage(0, 0, kept)
+
+
+async def _chunks(tx: Transaction, without: UUID | None) -> int:
+    counted = select(func.count()).select_from(chunks).filter_by(usr=tx.scope.usr)
+    if without is not None:
+        counted = counted.where(chunks.c.document_id != without)
+    number: int = await tx.scalar(counted)
+    return number
