@@ -43,7 +43,7 @@ fmt: .venv/dev.stamp
 COMPILE = $(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 	--excludes requirements/excludes.txt --custom-compile-command "make lock" --quiet
 lock: .venv/dev.stamp
-	$(COMPILE) --group build -o requirements.lock
+	$(COMPILE) --excludes requirements/excludes-run.txt --group build -o requirements.lock
 	$(COMPILE) --group dev -c requirements.lock -o requirements-dev.lock
 
 clean:
