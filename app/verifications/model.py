@@ -45,6 +45,18 @@ class Verification:
 
 
 @dataclass(frozen=True, slots=True)
+class Issued:
+    """What a token was given for. The salt, new with every registration, tells which value was right then."""
+
+    verification: Verification
+    salt: bytes = field(repr=False)
+
+    def is_of(self, kept: Hash | None) -> bool:
+        """Say whether the value is registered still: a token of one that was replaced or withdrawn says nothing."""
+        return kept is not None and hmac.compare_digest(self.salt, kept.salt)
+
+
+@dataclass(frozen=True, slots=True)
 class Allowance:
     """How many more comparisons the user has, and when the oldest stops counting."""
 

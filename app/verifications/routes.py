@@ -69,7 +69,10 @@ Reason = Annotated[str, Depends(reason)]
 async def register(
     user_id: str, secret_type: SecretType, body: SecretRequest, operator: Registrar, why: Reason, verifications: Service
 ) -> None:
-    """Register the value that a user is verified by, in place of the one before. A salted, keyed hash of it is kept."""
+    """Register the value that a user is verified by, in place of the one before, whose tokens end.
+
+    A salted, keyed hash of it is kept.
+    """
     await verifications.register(operator, parse("usr", user_id), secret_type, body.value, why)
 
 
@@ -82,7 +85,7 @@ async def register(
 async def withdraw(
     user_id: str, secret_type: SecretType, operator: Registrar, why: Reason, verifications: Service
 ) -> None:
-    """Withdraw what a user is verified by: its hash goes, the reason stays. Tokens that were given live on."""
+    """Withdraw what a user is verified by: its hash goes, the reason stays. Its tokens end with it."""
     await verifications.register(operator, parse("usr", user_id), secret_type, None, why)
 
 

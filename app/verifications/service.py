@@ -52,18 +52,22 @@ class Verifications:
         allowance = await self._tokens.count(scope)
         async with self._db.read(scope) as tx:
             box = tx.box
-            is_right = is_same(box, kind, await store.find(tx, kind), value)
+            kept = await store.find(tx, kind)
+            is_right = is_same(box, kind, kept, value)
             tx.saw(AuditEntry("verify", _KIND, outcome="done" if is_right else "refused"))
-        if not is_right:
+        if kept is None or not is_right:
             raise AppError("not_verified", headers=limit_headers(allowance))
-        return await self._tokens.issue(scope, box, kind, datetime.now(UTC)), allowance
+        return await self._tokens.issue(scope, box, kind, kept, datetime.now(UTC)), allowance
 
     async def check(self, scope: Scope, token: str) -> Verification:
-        """Return what a token of the user's stands for. Raises `not_found` where it isn't one, or has expired."""
+        """Return what a token of the user's stands for. Raises `not_found` where it isn't one, has expired, or the
+        value that was right has been replaced or withdrawn since.
+        """
+        found = await self._tokens.find(scope, await self._db.box(scope), token, datetime.now(UTC))
+        # After Redis: what is registered in this transaction is what holds now.
         async with self._db.read(scope) as tx:
-            box = tx.box
             tx.saw(AuditEntry("check", "verification"))
-        found = await self._tokens.find(scope, box, token, datetime.now(UTC))
-        if found is None:
+            kept = await store.find(tx, found.verification.type) if found else None
+        if found is None or not found.is_of(kept):
             raise AppError("not_found")
-        return found
+        return found.verification

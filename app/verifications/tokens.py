@@ -14,7 +14,7 @@ from app.infra.crypto.box import Box, Place
 from app.infra.redis import keys
 from app.infra.redis.client import RedisStore
 from app.infra.redis.script import writing
-from app.verifications.model import Allowance, Verification
+from app.verifications.model import Allowance, Hash, Issued, Verification
 
 MAX_ATTEMPTS: Final = 10
 WINDOW_S: Final = 600
@@ -64,26 +64,26 @@ class Tokens:
             )
         return Allowance(left, reset_s)
 
-    async def issue(self, scope: Scope, box: Box, kind: str, now: datetime) -> Verification:
-        """Return a new token for a value that was right. Raises `store_unavailable`."""
+    async def issue(self, scope: Scope, box: Box, kind: str, of: Hash, now: datetime) -> Verification:
+        """Return a new token for the value behind a hash, which was right. Raises `store_unavailable`."""
         token = PREFIX + secrets.token_urlsafe(32)
         digest = _digest(token)
         expires_at = datetime.fromtimestamp(int(now.timestamp()) + TOKEN_LIFE_S, UTC)
-        sealed = box.seal_json([kind, int(expires_at.timestamp())], _place(digest))
+        sealed = box.seal_json([kind, int(expires_at.timestamp()), of.salt.hex()], _place(digest))
         names = [keys.tombstone(scope.usr), keys.index(scope.usr), keys.verification(scope.usr, digest)]
         _, state, *_ = await self._redis.run(_KEEP, names, [sealed, TOKEN_LIFE_S])
         _require_alive(state)
         return Verification(kind, expires_at, token)
 
-    async def find(self, scope: Scope, box: Box, token: str, now: datetime) -> Verification | None:
-        """Return what a token of the user's stands for, None where there is none alive."""
+    async def find(self, scope: Scope, box: Box, token: str, now: datetime) -> Issued | None:
+        """Return what a token of the user's was given for, None where there is none alive."""
         digest = _digest(token)
         sealed = await self._redis.command("GET", keys.verification(scope.usr, digest))
         if sealed is None:
             return None
-        kind, expires_at = box.open_json(sealed, _place(digest))
-        found = Verification(kind, datetime.fromtimestamp(expires_at, UTC))
-        return found if found.expires_at > now else None
+        kind, expires_at, *salt = box.open_json(sealed, _place(digest))
+        found = Issued(Verification(kind, datetime.fromtimestamp(expires_at, UTC)), bytes.fromhex("".join(salt)))
+        return found if found.verification.expires_at > now else None
 
 
 def limit_headers(allowance: Allowance) -> dict[str, str]:

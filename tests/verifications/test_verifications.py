@@ -19,6 +19,7 @@ IDENTITY = "11010519491231002X"
 OPERATOR = "admin:catalog admin:read"
 WHY = {"Cairn-Reason": "seen at the counter"}
 VERIFICATIONS = "/v1/verifications"
+BOTH = ((IDENTITY, "identity_card"), ("E12345678", "passport"))
 
 
 @pytest.fixture
@@ -92,6 +93,26 @@ async def test_a_new_value_takes_the_place_of_the_old_and_can_be_withdrawn(
     assert (await verify(alice, "110101199003070011")).status_code == 403
     [item] = (await alice.get(VERIFICATIONS)).json()["items"]
     assert (item["registered"], item["reason"]) == (False, "已过期")
+
+
+async def test_a_token_ends_with_the_value_that_it_verified(
+    alice: httpx.AsyncClient, operator: httpx.AsyncClient
+) -> None:
+    user, passport = await user_id(alice), "E12345678"
+    await register(operator, user, passport, "passport")
+    await register(operator, user)
+    shown = [(await verify(alice, value, kind)).json()["token"] for value, kind in BOTH]
+
+    async def checked() -> list[int]:
+        return [(await alice.post(f"{VERIFICATIONS}/check", json={"token": token})).status_code for token in shown]
+
+    assert await checked() == [200, 200]
+    await register(operator, user)  # the same value, registered anew: who took it back meant its tokens too
+    assert await checked() == [404, 200]
+    await operator.delete(f"/v1/admin/users/{user}/secrets/passport", headers=WHY)
+    assert await checked() == [404, 404]
+    await register(operator, user, passport, "passport")
+    assert await checked() == [404, 404]
 
 
 async def test_comparisons_are_limited(alice: httpx.AsyncClient, operator: httpx.AsyncClient) -> None:
