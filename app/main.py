@@ -99,6 +99,7 @@ def _lifespan(settings: Settings) -> Lifespan:
         async with wiring.build(settings) as wired, httpx.AsyncClient(timeout=FETCH_TIMEOUT_S) as client:
             app.state.provided = wired.provided
             app.state.directory = wired.directory
+            app.state.registered = wired.registered
             app.state.access_log = wired.access_log
             app.state.pings = wired.pings
             app.state.lease_state = lambda: wired.lease.state

@@ -22,6 +22,7 @@ from app.core.jobs import Handler
 from app.core.memory import Source, UserData
 from app.core.remembered import Listing
 from app.core.superseding import Superseding
+from app.core.withholding import Registered
 from app.erasure import routes as erasure_routes
 from app.erasure import tables as erasure_tables
 from app.erasure.service import EraseHandler, Erasures, SweepHandler
@@ -106,6 +107,9 @@ from app.sessions.window import Window
 from app.settings import Settings
 from app.verifications import routes as verification_routes
 from app.verifications import tables as verification_tables
+from app.verifications.patterns import routes as pattern_routes
+from app.verifications.patterns.registered import RegisteredPatterns
+from app.verifications.patterns.service import Patterns
 from app.verifications.service import Verifications
 from app.verifications.tokens import Tokens
 
@@ -133,6 +137,7 @@ class Wiring:
     db: Database
     vault: Vault
     directory: Directory
+    registered: Registered
     erasures: Erasures
     access_log: AuditWriter
     lease: Lease
@@ -158,6 +163,7 @@ def routers() -> list[APIRouter]:
         erasure_routes.router,
         access_routes.router,
         verification_routes.router,
+        pattern_routes.router,
     ]
 
 
@@ -167,16 +173,17 @@ async def build(settings: Settings) -> AsyncIterator[Wiring]:
     async with AsyncExitStack() as stack:
         log = AuditWriter(settings.database_log_url.get_secret_value())
         base = await open_base(settings, log, stack)
+        registered = RegisteredPatterns(base.db)
         facts, memory_parts = _memories(base)
         sessions, session_parts = _sessions(base, facts)
-        features = [session_parts, _preferences(base), _profile(base), memory_parts, _knowledge(base)]
+        features = [session_parts, _preferences(base), _profile(base), memory_parts, _knowledge(base, registered)]
         overviews = Overviews(base.db, [listing for feature in features for listing in feature.listings])
         contexts, context_parts = _context(base, [source for feature in features for source in feature.sources])
         features += [
             Parts({Overviews: overviews}),
             context_parts,
             _guests(base, sessions, contexts),
-            _verifications(base),
+            _verifications(base, registered),
         ]
         hot = HotData(base.redis, base.lease)
         data = [
@@ -201,6 +208,7 @@ async def build(settings: Settings) -> AsyncIterator[Wiring]:
             db=base.db,
             vault=base.vault,
             directory=directory,
+            registered=registered,
             erasures=erasures,
             access_log=log,
             lease=base.lease,
@@ -331,7 +339,7 @@ def _profile(base: Base) -> Parts:
     )
 
 
-def _knowledge(base: Base) -> Parts:
+def _knowledge(base: Base, registered: Registered) -> Parts:
     db, embedding = base.db, base.embedding
     model = base.model
     segments = SegmentStore("chunk", base.cache, model)
@@ -351,7 +359,7 @@ def _knowledge(base: Base) -> Parts:
     return Parts(
         provided={type(each): each for each in provided},
         handlers=[
-            IngestDocument(db, segments, embedding, quotas),
+            IngestDocument(db, segments, embedding, quotas, registered),
             IndexChunks(db, segments, keeper),
             RebuildIndex(keeper),
             SweepUpload(db),
@@ -379,8 +387,11 @@ def _access(base: Base, log: AuditWriter) -> Parts:
     return Parts(provided={Access: Access(base.db, base.vault, log, token_life)})
 
 
-def _verifications(base: Base) -> Parts:
+def _verifications(base: Base, registered: RegisteredPatterns) -> Parts:
     return Parts(
-        provided={Verifications: Verifications(base.db, Tokens(base.redis))},
+        provided={
+            Verifications: Verifications(base.db, Tokens(base.redis)),
+            Patterns: Patterns(base.db, registered),
+        },
         data=[OwnedRows(base.db, "registered_secrets", (verification_tables.registered_secrets,))],
     )

@@ -37,7 +37,7 @@ PROBLEMS: Mapping[str, Problem] = {
     "original_not_kept": Problem(
         409,
         "The original isn't kept",
-        "It held the number of an identity card, a bank card or a passport: search finds its text, with that masked.",
+        "It held a number that is never stored (of an identity card, say): search finds its text, with that masked.",
     ),
     "already_rejected": Problem(
         409,

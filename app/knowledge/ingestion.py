@@ -20,7 +20,7 @@ from app.core.jobs import Job
 from app.core.scope import Scope
 from app.core.text.language import language_code
 from app.core.text.terms import terms
-from app.core.withholding import withheld_text
+from app.core.withholding import Registered, withheld_text
 from app.infra.crypto.box import Box
 from app.infra.db.transaction import Database
 from app.infra.embedders.port import EmbedderUnavailableError
@@ -53,13 +53,23 @@ class IngestDocument:
 
     name = INGEST_JOB
 
-    def __init__(self, db: Database, segments: SegmentStore, embedding: EmbeddingService, quotas: Quotas) -> None:
-        """Take the doors, the sealed index of the chunks, what embeds, and how many chunks a user may have."""
+    def __init__(
+        self,
+        db: Database,
+        segments: SegmentStore,
+        embedding: EmbeddingService,
+        quotas: Quotas,
+        registered: Registered,
+    ) -> None:
+        """Take the doors, the sealed index of the chunks, what embeds, how many chunks a user may have, and what knows
+        the numbers that a tenant never stores.
+        """
         self._db = db
         self._quotas = quotas
         self._segments = segments
         self._embedding = embedding
         self._model = segments.model
+        self._registered = registered
 
     async def run(self, scope: Scope, args: Mapping[str, str | int]) -> None:
         """Ingest the version, or find that there is nothing to ingest any more."""
@@ -99,6 +109,7 @@ class IngestDocument:
     async def _ingest(self, scope: Scope, document_id: UUID, version: int, entry: AuditEntry) -> None:
         document, body = await self._bytes(scope, document_id, version)
         decoded = await asyncio.to_thread(decode, body)
+        finder = await self._registered.enter(scope.tenant)
         text = await asyncio.to_thread(withheld_text, decoded.text)
         pieces = await asyncio.to_thread(chunk, text, document.media_type)
         if not pieces:
@@ -118,8 +129,11 @@ class IngestDocument:
                     raise GoneError
                 await chunk_store.put(tx, document_id, version, stored, self._model, entry)
             items += await asyncio.to_thread(_items, document, stored, box)
+        if await self._registered.enter(scope.tenant) is not finder:
+            # Something was registered meanwhile: the text is masked anew, before anybody can find it.
+            return await self._ingest(scope, document_id, version, entry)
         ready = replace(document, encoding=decoded.encoding, original_kept=text == decoded.text)
-        await self._swap(scope, ready, items, decoded.encoding, entry)
+        return await self._swap(scope, ready, items, decoded.encoding, entry)
 
     async def _bytes(self, scope: Scope, document_id: UUID, version: int) -> tuple[Document, bytes]:
         parts: list[bytes] = []

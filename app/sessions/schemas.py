@@ -9,6 +9,7 @@ from pydantic import AfterValidator, Field, JsonValue, model_validator
 from app.core.assembly import Assembled
 from app.core.errors import AppError
 from app.core.ids import parse, show
+from app.core.withholding import withheld_json
 from app.sessions.model import (
     Appended,
     Body,
@@ -65,7 +66,7 @@ def _not_to_come(moment: datetime) -> datetime:
 
 
 # A call as the model's provider writes it. Its `id`, where it has one, pairs it with its result.
-ToolCall = Annotated[dict[str, JsonValue], AfterValidator(_within_bounds)]
+ToolCall = Annotated[dict[str, JsonValue], AfterValidator(_within_bounds), AfterValidator(withheld_json)]
 
 
 class SessionRequest(Request):

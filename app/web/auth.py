@@ -11,6 +11,7 @@ from app.core.errors import AppError
 from app.core.identity import Directory
 from app.core.scope import Scope
 from app.web.current import request_id
+from app.web.registered import withhold_registered
 from app.web.tokens import Claims, Tokens
 
 _READ_AND_WRITE = ("sessions", "memories", "profile", "preferences", "knowledge", "context", "audit")
@@ -50,6 +51,7 @@ class Allow:
         )
         request.state.scope = scope
         request.state.claims = claims
+        await withhold_registered(request, scope.tenant)
         return scope
 
     def _check(self, claims: Claims) -> None:

@@ -10,6 +10,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app.core import ids, timing
 from app.core.errors import AppError
+from app.core.withholding import withhold_also
 from app.web.current import Current, begin
 from app.web.problems import problem_response
 
@@ -35,6 +36,7 @@ class RequestLog:
         started = time.perf_counter()
         here = _current(scope)
         begin(here)
+        withhold_also(None)  # until it is known whose request it is
         store_time = timing.begin()
         status = 0
 

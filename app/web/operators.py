@@ -5,6 +5,7 @@ from starlette.requests import Request
 from app.core.scope import Operator
 from app.web.auth import PERMISSIONS, address_class, identify, require
 from app.web.current import request_id
+from app.web.registered import withhold_registered
 
 
 class Operate:
@@ -20,6 +21,7 @@ class Operate:
         """Return who operates. Raises `unauthorized`, `missing_scope`."""
         claims = await identify(request)
         require(claims, self.permission)
+        await withhold_registered(request, claims.subject.tenant)
         return Operator(
             issuer=claims.subject.issuer,
             tenant=claims.subject.tenant,

@@ -17,7 +17,7 @@ from app.web.validation import MESSAGES, shown_name
 
 MAX_QUERY_PARAMETERS = 50
 # What only reads or removes keeps no address.
-_KEEPS = frozenset({"POST", "PUT", "PATCH"})
+KEEPS = frozenset({"POST", "PUT", "PATCH"})
 
 
 async def strict(request: Request) -> None:
@@ -28,11 +28,14 @@ async def strict(request: Request) -> None:
 
 
 async def strict_path(request: Request) -> None:
-    """Refuse a registered secret in the address of a write: a preference's key would be kept. Raises `invalid`."""
-    if request.method in _KEEPS:
-        for name, value in request.path_params.items():
+    """Refuse a registered secret in the address of a write: a preference's key would be kept, or the name of an agent.
+
+    It is asked again when the tenant is known (`app.web.registered`). Raises `invalid`.
+    """
+    if request.method in KEEPS:
+        for name, value in (*request.path_params.items(), *request.query_params.multi_items()):
             if holds_secret(str(value)):
-                raise invalid(name, MESSAGES["registered_secret"])
+                raise invalid(shown_name(name) or "query", MESSAGES["registered_secret"])
 
 
 async def strict_query(request: Request) -> None:

@@ -76,7 +76,7 @@ MESSAGES: Mapping[str, str] = {
     "url_scheme": _URL,
     "text_nul": "holds a NUL character",
     "text_surrogate": "holds a lone surrogate",
-    "registered_secret": "must not hold the number of an identity card, a bank card or a passport",
+    "registered_secret": "must not hold a number that is never stored, of an identity card, say, or a registered one",
     "too_deep": "is nested too deeply",
 }
 OTHERWISE = "isn't valid"

@@ -10,7 +10,7 @@ from typing import Annotated, ClassVar, TypeVar
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, JsonValue, PlainSerializer, model_validator
 from pydantic_core import PydanticCustomError
 
-from app.core.withholding import holds_secret, withheld
+from app.core.withholding import holds_secret, withheld, withheld_json
 
 T = TypeVar("T")
 
@@ -36,7 +36,8 @@ def wrong(message: str) -> PydanticCustomError:
 class Request(BaseModel):
     """The base of request bodies: unknown fields are refused, and so is text that no store can keep, at any depth.
 
-    Identity-card, bank-card and passport numbers are masked before a feature sees them (`app.core.withholding`). A body
+    Identity-card, bank-card and passport numbers, and those that the tenant has registered, are masked before a feature
+    sees them (`app.core.withholding`). A body
     that is about such a number sets `takes_secrets`; what it names is compared and never stored. In fields by which
     something is found, `identifiers`, a number is refused: two of them would get one mask, and so be the same.
     """
@@ -112,8 +113,10 @@ def json_within(max_depth: int, max_bytes: int) -> Callable[[T], T]:
 
 
 # Any JSON that a caller may keep with us, and an object of it.
-Json = Annotated[JsonValue, AfterValidator(json_within(MAX_JSON_DEPTH, MAX_JSON_BYTES))]
-JsonObject = Annotated[dict[str, JsonValue], AfterValidator(json_within(MAX_JSON_DEPTH, MAX_JSON_BYTES))]
+Json = Annotated[JsonValue, AfterValidator(json_within(MAX_JSON_DEPTH, MAX_JSON_BYTES)), AfterValidator(withheld_json)]
+JsonObject = Annotated[
+    dict[str, JsonValue], AfterValidator(json_within(MAX_JSON_DEPTH, MAX_JSON_BYTES)), AfterValidator(withheld_json)
+]
 
 
 def _unclean(data: object, path: str, depth: int) -> Iterator[tuple[str, str]]:

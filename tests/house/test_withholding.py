@@ -19,6 +19,7 @@ KEEP = frozenset({"POST", "PUT", "PATCH"})
 TAKE_SECRETS = {
     "LookupRequest": "a subject is looked up by a keyed hash and kept nowhere",
     "SecretRequest": "a registered value becomes a salted, keyed hash",
+    "PatternRequest": "its examples are tried and kept nowhere, and its description is masked by itself",
     "VerificationRequest": "a claimed value is compared, and kept nowhere",
     "RevocationRequest": "what is revoked is kept as a keyed hash",
 }

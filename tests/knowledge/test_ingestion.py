@@ -12,14 +12,18 @@ from app.core.errors import AppError
 from app.core.ids import uuid7
 from app.core.scope import Scope
 from app.core.versions import Anything, Exactly
+from app.core.withholding import withhold_also
 from app.infra.embedders.port import EmbedderUnavailableError, Vectors
 from app.infra.embedders.service import EmbeddingService
 from app.infra.segments.cache import IndexCache
 from app.infra.segments.store import SegmentStore
+from app.knowledge import chunk_store
 from app.knowledge.ingestion import MAX_ATTEMPTS, IngestDocument
 from app.knowledge.model import Description, Document, Failure, Status, chunk_id
 from app.knowledge.quotas import Quotas
 from app.knowledge.tables import chunks, document_parts, document_versions, documents
+from app.verifications.patterns.expression import Expressions, compiled
+from app.verifications.patterns.model import Check, Registration
 from tests.conftest import MakeScope, eventually
 from tests.knowledge.conftest import NOTE, Knowledge
 
@@ -213,7 +217,7 @@ def model() -> CountingEmbedder:
 @pytest.fixture
 def ingestion(knowledge: Knowledge, model: CountingEmbedder) -> IngestDocument:
     segments = SegmentStore("chunk", IndexCache(), "counting@1")
-    return IngestDocument(knowledge.wiring.db, segments, EmbeddingService(model), ENOUGH)
+    return IngestDocument(knowledge.wiring.db, segments, EmbeddingService(model), ENOUGH, knowledge.wiring.registered)
 
 
 def args_of(document: Document) -> dict[str, str | int]:
@@ -277,3 +281,38 @@ async def test_the_worker_ingests_what_was_added(knowledge: Knowledge, scope: Ma
     assert settled.status is Status.READY
     assert settled.updated_at > started
     assert await knowledge.texts(someone, "code") == ["The code is one."]
+
+
+class Late:
+    """What is registered when a document has been read for the first time: something, which nothing was before."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+        said = Registration(r"EMP-\d{6}", Check.NONE, "")
+        self.before, self.after = Expressions([]), Expressions([compiled("employee", said)])
+
+    async def enter(self, tenant: str) -> Expressions:
+        assert tenant
+        self.asked += 1
+        finder = self.before if self.asked == 1 else self.after
+        withhold_also(finder)
+        return finder
+
+
+async def test_what_is_registered_while_a_document_is_read_is_masked_in_it(
+    knowledge: Knowledge, scope: MakeScope, model: CountingEmbedder
+) -> None:
+    someone, late = await scope(), Late()
+    segments = SegmentStore("chunk", IndexCache(), "counting@1")
+    ingestion = IngestDocument(knowledge.wiring.db, segments, EmbeddingService(model), ENOUGH, late)
+    document = await knowledge.documents.add(someone, "The badge says EMP-123456.", NOTE, None)
+    try:
+        await ingestion.run(someone, args_of(document))
+    finally:
+        withhold_also(None)
+    assert late.asked == 4
+    async with knowledge.wiring.db.read(someone) as tx:
+        ids = await chunk_store.ids_of_version(tx, document.id, document.version)
+        kept = await chunk_store.passages(tx, ids)
+    assert [passage.text for passage in kept.values()] == ["The badge says [employee withheld]."]
+    assert not (await knowledge.documents.read(someone, document.id)).original_kept

@@ -29,7 +29,8 @@ def documents(knowledge: Knowledge, quotas: Quotas) -> Documents:
 
 def ingestion(knowledge: Knowledge, quotas: Quotas) -> IngestDocument:
     segments = SegmentStore("chunk", IndexCache(), "counting@1")
-    return IngestDocument(knowledge.wiring.db, segments, EmbeddingService(CountingEmbedder()), quotas)
+    wired = knowledge.wiring
+    return IngestDocument(wired.db, segments, EmbeddingService(CountingEmbedder()), quotas, wired.registered)
 
 
 async def used(knowledge: Knowledge, scope: Scope) -> Usage:

@@ -255,3 +255,21 @@ async def test_without_redis_nothing_is_claimed(wiring: Wiring, scope: MakeScope
         await Claims(guests_of(nowhere), the(wiring, Sessions)).claim(caller, Guest("x" * 43), uuid.uuid4())
     assert raised.value.code == "store_unavailable"
     await nowhere.close()
+
+
+async def test_what_the_tenant_never_stores_is_masked_as_a_guest_becomes_a_user(
+    guest: httpx.AsyncClient, client: MakeClient
+) -> None:
+    session = await open_session(guest, title="EMP-123456", metadata={"no": "EMP-123456"})
+    guest.headers["Cairn-Session-Token"] = session["session_token"]
+    await append(guest, session, said("Never write EMP-123456."))
+    assert (await read_messages(guest, session))[0]["content"] == "Never write EMP-123456."
+    operator = await client("robot", client_id="robot", scope="admin:catalog")
+    pattern = {"expression": r"EMP-\d{6}", "check": "none", "examples": ["EMP-654321"]}
+    where = "/v1/admin/catalog/secrets/employee"
+    assert (await operator.put(where, json=pattern, headers={"If-None-Match": "*"})).status_code == 201
+    user = await client()
+    assert (await claim(user, session)).status_code == 200
+    shown = json.dumps([await read_session(user, session), await read_messages(user, session)])
+    assert "EMP-123456" not in shown
+    assert shown.count("[employee withheld]") == 5  # title, metadata, message, summary, constraint

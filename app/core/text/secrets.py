@@ -94,12 +94,17 @@ def find(text: str) -> list[Secret]:
     """Return the numbers in the text, in order; none overlaps another."""
     if not _MAYBE.search(text):
         return []
-    folded = text if text.isascii() else text.translate(_FOLDED)
+    plain = folded(text)
     found: list[Secret] = []
-    for secret in sorted([*_identity_cards(folded), *_bank_cards(folded), *_passports(folded)], key=_precedence):
+    for secret in sorted([*_identity_cards(plain), *_bank_cards(plain), *_passports(plain)], key=_precedence):
         if not found or secret.start >= found[-1].end:
             found.append(secret)
     return found
+
+
+def folded(text: str) -> str:
+    """Return the text with digits, letters, dashes and spaces in their plain forms, each at its place."""
+    return text if text.isascii() else text.translate(_FOLDED)
 
 
 def canonical(number: str) -> str:
