@@ -29,6 +29,8 @@ from app.knowledge.vectors import NO_TERMS, VectorIndex
 
 # How many chunks are looked at closely where a user has more than all are looked at.
 CANDIDATES: Final = 300
+# So many more are asked for, for the vector store has them in more bits than the sealed index, which decides.
+SPARE_CANDIDATES: Final = 150
 # Equal passages are shown once: so many more are ranked than are asked for.
 SPARE_FACTOR: Final = 4
 SPARE: Final = 20
@@ -111,8 +113,11 @@ class Search:
             return None
 
     async def _scored(self, scope: Scope, asked: _Asked) -> Sequence[Scored]:
-        if asked.vector is not None and not asked.query.is_filtered and len(asked.index) > self._exact_max_chunks:
-            near = set(await self._vectors.nearest(scope, asked.vector, CANDIDATES))
+        is_large = len(asked.index) > self._exact_max_chunks
+        # The vector store knows no languages: what is said in another one than the question isn't among its nearest.
+        if asked.vector is not None and is_large and not asked.query.is_filtered and asked.index.is_of_one_language:
+            proposed = await self._vectors.nearest(scope, asked.vector, CANDIDATES + SPARE_CANDIDATES)
+            near = await asyncio.to_thread(asked.index.nearest, asked.vector, CANDIDATES, proposed)
             if len(asked.terms):
                 by_words = await asyncio.to_thread(_ranked, replace(asked, vector=None), CANDIDATES)
                 near |= {one.item for one in by_words}

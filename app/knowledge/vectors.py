@@ -1,7 +1,8 @@
 """Which chunks are near in meaning: a port with two implementations, and the choice between them.
 
 The exact one looks at every vector of the sealed index and is always right; Chroma looks at few and is asked where a
-user has many. Whenever Chroma fails, is short of vectors or has yet to be told something, the exact one answers.
+user has many. Both go by the cosine alone, and equal texts count as one: whoever answers, the answer is the same.
+Whenever Chroma fails, is short of vectors or has yet to be told something, the exact one answers.
 """
 
 import asyncio
@@ -16,7 +17,6 @@ from numpy.typing import NDArray
 
 from app.core.errors import AppError
 from app.core.jobs import Job
-from app.core.ranking import DOCUMENTS
 from app.core.scope import Scope
 from app.infra.chroma.client import BrokenCollectionError
 from app.infra.chroma.index import ChromaIndex
@@ -61,8 +61,7 @@ class ExactIndex:
         """Return the nearest of all."""
         async with self._db.read(scope) as tx:
             index: Index = (await self._segments.load(tx)).index
-        found = await asyncio.to_thread(index.search, NO_TERMS, vector, weights=DOCUMENTS, top_k=limit)
-        return {hit.item for hit in found}
+        return await asyncio.to_thread(index.nearest, vector, limit)
 
 
 class ChromaVectors:

@@ -1,9 +1,20 @@
-"""A document of notes about ten things, in two languages, and questions about them."""
+"""A document of notes about ten things, in one language, and questions about them in two."""
 
 from app.core.scope import Scope
 from tests.knowledge.conftest import Knowledge
 
-TOPICS = ("the harbour", "bee-keeping", "a violin", "tax law", "the desert", "糕点", "铁路", "围棋", "gravity", "tea")
+TOPICS = (
+    "the harbour",
+    "bee-keeping",
+    "a violin",
+    "tax law",
+    "the desert",
+    "cake",
+    "a railway",
+    "go",
+    "gravity",
+    "tea",
+)
 QUESTIONS = ("keeping bees", "围棋怎么下", "what does the law say of taxes", "音乐", "how strong is gravity", "火车")
 
 

@@ -15,13 +15,14 @@ from app.infra.chroma.client import ChromaClient, NoCollectionError
 from app.infra.chroma.index import ChromaIndex
 from app.infra.db.tables import users
 from app.infra.embedders.port import Embedder
+from app.knowledge import search
 from app.knowledge.indexing import Check, VectorKeeper
 from app.knowledge.model import Mode
 from app.knowledge.userdata import CollectionData
 from tests.conftest import MakeScope
 from tests.knowledge.chroma_server import ChromaServer
 from tests.knowledge.conftest import NOTE, AskForTea, Knowledge
-from tests.knowledge.notes import answers, filled
+from tests.knowledge.notes import QUESTIONS, answers, filled
 
 Contents = dict[str, Any]  # Any: Chroma's JSON
 
@@ -53,6 +54,42 @@ async def test_chroma_gives_the_same_hits_as_the_exact_index(
     for mode in Mode:
         one, other = [await each.find(someone, "围棋", 5, mode) for each in (by_chroma, knowledge)]
         assert [hit.passage for hit in one.hits] == [hit.passage for hit in other.hits]
+
+
+async def test_with_more_texts_than_are_looked_at_closely_chroma_and_its_fallback_give_the_same_hits_and_scores(
+    by_chroma: Knowledge, scope: MakeScope, tea: AskForTea, chroma: ChromaServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(search, "CANDIDATES", 20)
+    monkeypatch.setattr(search, "SPARE_CANDIDATES", 20)
+    someone = await scope()
+    await filled(by_chroma, someone, 150)
+    assert await tea(someone)
+
+    async def found() -> list[tuple[str, float, float | None, float | None]]:
+        asked = [(question, mode) for question in QUESTIONS for mode in Mode]
+        hits = [hit for each in asked for hit in (await by_chroma.find(someone, each[0], 8, each[1])).hits]
+        return [(hit.passage.text, hit.score, hit.dense, hit.lexical) for hit in hits]
+
+    by_vectors = await found()
+    chroma.stop()
+    by_exact = await found()
+    chroma.start()
+    assert by_vectors == by_exact
+    assert len(by_vectors) > len(QUESTIONS) * 8
+
+
+async def test_what_is_said_in_another_language_is_not_lost_among_what_is_nearest(
+    by_chroma: Knowledge, knowledge: Knowledge, scope: MakeScope, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(search, "CANDIDATES", 10)
+    monkeypatch.setattr(search, "SPARE_CANDIDATES", 0)
+    someone = await scope()
+    await filled(by_chroma, someone, 60)
+    await by_chroma.ready(someone, "蜜蜂需要在秋天喂糖水。")
+    for question in ("What are bees fed in autumn?", "蜜蜂秋天吃什么"):
+        one, other = [await each.find(someone, question, 5) for each in (by_chroma, knowledge)]
+        assert [hit.passage for hit in one.hits] == [hit.passage for hit in other.hits]
+        assert "蜜蜂需要在秋天喂糖水。" in [hit.passage.text for hit in one.hits]
 
 
 async def test_a_new_version_is_in_the_vector_store_instead_of_the_old(

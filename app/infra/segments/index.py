@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Final
 from uuid import UUID
 
@@ -89,6 +90,11 @@ class Index:
         """How many items have a vector of the index's model."""
         return sum(len(block.places) for block in self._columns.vectors)
 
+    @cached_property
+    def is_of_one_language(self) -> bool:
+        """Whether cosines of its items compare as they are: an embedding puts texts of one language near each other."""
+        return len(np.unique(self._columns.languages)) <= 1
+
     @property
     def size_bytes(self) -> int:
         """What the index takes in memory, its segments included."""
@@ -122,6 +128,21 @@ class Index:
             found = found[scores[found] >= np.partition(scores[found], -wanted)[-wanted]]
         best = found[np.lexsort((-found, -columns.times_ms[found], -scores[found]))][:wanted]
         return [self._hit(int(place), scores, evidence) for place in best]
+
+    def nearest(self, vector: Floats, limit: int, among: Collection[UUID] | None = None) -> set[UUID]:
+        """Return the items nearest to a vector of length 1, of those `among` where given: equal ones count as one.
+
+        It computes: call it in a thread.
+        """
+        similar = self._columns.similarities(vector)
+        known = ~np.isnan(similar)
+        if among is not None:
+            known &= self._among(Filters(items=among))
+        different = np.unique(similar[known])
+        if not len(different) or limit < 1:
+            return set()
+        far = different[-min(limit, len(different))]
+        return {UUID(bytes=self._columns.ids[place].tobytes()) for place in np.flatnonzero(known & (similar >= far))}
 
     def _hit(self, place: int, scores: Floats, evidence: _Evidence) -> Hit:
         columns = self._columns
