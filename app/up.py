@@ -113,6 +113,7 @@ def child_environment(stack: Stack, ask: Ask) -> dict[str, str]:
         "CAIRN_KEYS_URL": urls.keys,
         "CAIRN_REDIS_URL": urls.redis,
         "CAIRN_CHROMA_URL": urls.chroma,
+        "CAIRN_CHROMA_FOLDER": str(stack.data / "chroma") if urls.chroma else None,
         "CAIRN_DATA_DIR": str(stack.data),
         "CAIRN_PORT": str(ask.port),
         "CAIRN_DEFAULT_SCOPES": USER_SCOPES,

@@ -25,9 +25,11 @@ from app.core.superseding import Superseding
 from app.core.withholding import Registered
 from app.erasure import routes as erasure_routes
 from app.erasure import tables as erasure_tables
+from app.erasure.retained import PROOF, TOMBSTONE
 from app.erasure.service import EraseHandler, Erasures, SweepHandler
 from app.infra.audit import tables as audit_tables
 from app.infra.audit.writer import AuditWriter
+from app.infra.chroma.files import ChromaFiles
 from app.infra.chroma.index import ChromaIndex
 from app.infra.db import tables as db_tables
 from app.infra.db.base import metadata as declarations
@@ -193,7 +195,9 @@ async def build(settings: Settings) -> AsyncIterator[Wiring]:
         ]
         directory = Directory(base.vault, base.db)
         token_life = timedelta(seconds=settings.auth_max_life_s)
-        erasures = Erasures(base.db, base.vault, directory, hot, data, token_life)
+        folder = settings.chroma_folder
+        files = ChromaFiles(folder) if folder else None
+        erasures = Erasures(base.db, base.vault, directory, hot, data, token_life, files)
         features += [_erasure(erasures), _access(base, log)]
         writer = asyncio.create_task(log.run())
         stack.push_async_callback(_finish, log, writer)
@@ -238,16 +242,14 @@ async def _end(task: asyncio.Task[None]) -> None:
 
 def _shared_data(db: Database, cache: IndexCache) -> list[UserData]:
     """Return the data of no feature: what the doors, the index, the queue and the audit keep of a user."""
-    tombstone = "one row with a random reference, so that whatever is in flight for it is refused"
-    proof = "rows without content that name a random reference: the proof of who did what, and of this erasure"
     return [
         JobsData(db),
         OwnedRows(db, "idempotency", (db_tables.idempotency,)),
         IndexData(db, cache),
         OwnedRows(db, "changes", (db_tables.user_changes,)),
-        OwnedRows(db, "users", (db_tables.users,), retained=tombstone),
-        OwnedRows(db, "audit", (audit_tables.audit_log,), retained=proof),
-        OwnedRows(db, "erasures", (erasure_tables.erasures,), retained=proof),
+        OwnedRows(db, "users", (db_tables.users,), retained=TOMBSTONE),
+        OwnedRows(db, "audit", (audit_tables.audit_log,), retained=PROOF),
+        OwnedRows(db, "erasures", (erasure_tables.erasures,), retained=PROOF),
     ]
 
 

@@ -5,6 +5,7 @@ import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from uuid import UUID
 
 import click
@@ -15,6 +16,7 @@ from app.core.errors import AppError
 from app.core.ids import parse, show
 from app.core.scope import Actor, Scope, Subject
 from app.infra.audit.writer import AuditWriter
+from app.infra.chroma.files import DATABASE, ChromaFiles
 from app.infra.chroma.index import ChromaIndex
 from app.knowledge.index_watch import index_owners
 from app.knowledge.indexing import Check, VectorKeeper
@@ -66,6 +68,16 @@ def check_index(user: str | None, tenant: str, issuer: str | None, everybody: bo
 def rebuild_index(user: str | None, tenant: str, issuer: str | None) -> None:
     """Build the vector store anew from PostgreSQL, for everybody or for one. The exit status is 1 where it failed."""
     _run(Asked(user, tenant, issuer), _rebuild, listed=True)
+
+
+@index.command("sweep")
+@click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
+def sweep_files(folder: Path) -> None:
+    """Remove what Chroma leaves in its FOLDER when a collection is deleted. The server may run meanwhile."""
+    try:
+        click.echo(f"{asyncio.run(ChromaFiles(folder).sweep())} folder(s) of deleted collections removed")
+    except AppError:
+        raise click.ClickException(f"{folder} isn't Chroma's: there is no {DATABASE} that can be read") from None
 
 
 def _run(asked: Asked, work: Callable[[VectorKeeper, Scope], Awaitable[Finding]], *, listed: bool) -> None:

@@ -73,6 +73,17 @@ class Source(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class Retention:
+    """Why something of an erased user stays, on which basis in law, and until when. It says who did what, and nothing
+    that was said.
+    """
+
+    why: str
+    basis: str
+    until: str
+
+
 class UserData(Protocol):
     """A kind of a user's data that can be erased and counted.
 
@@ -83,7 +94,7 @@ class UserData(Protocol):
     name: str
     store: str
     tables: tuple[str, ...]
-    retained: str | None
+    retained: Retention | None
 
     async def erase(self, scope: Scope) -> None:
         """Remove all of it. May run twice."""

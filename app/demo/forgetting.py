@@ -26,7 +26,9 @@ async def forget(user: Visitor) -> None:
             user.tell(f"{store['store']:>8}  {store['kind']:<12} {counts}")
     require(not any(store["remaining"] for store in document["stores"]), "the certificate says that something is left")
     for kept in document["retained"]:
-        user.tell(f"kept: {kept['kind']}: {kept['why']}")
+        user.tell(f"kept: {kept['kind']}: {kept['why']}; {kept['until']}")
+    for pending in document["pending"]:
+        user.tell(f"pending: {pending}")
     await _check_signature(user, certificate)
     receipt = {"Cairn-Receipt": erasure["receipt"]}
     again = (await user.call("POST", f"/v1/erasures/{erasure['id']}/verify", 200, headers=receipt)).json()

@@ -1,12 +1,13 @@
 """An erasure, its counts and its certificate."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 from app.core.memory import UserData
+from app.core.recipients import Receiving
 from app.core.scope import Scope
 
 CERTIFICATE_VERSION = 1
@@ -20,6 +21,18 @@ METHODS = {
 BACKUPS = (
     "Copies of the data that exist elsewhere (backups, write-ahead logs, append-only files) hold only values sealed "
     "under the destroyed key and can't be read any more."
+)
+RECIPIENTS = (
+    "Services of models that texts of users were sent to at some time since this user's first; what they keep, and for "
+    "how long, is in the contract with them, and their erasure is to be asked of them."
+)
+PENDING_FILES = (
+    "chroma: the files of the collections that were deleted are removed by the worker; they hold rotated vectors and "
+    "ids, no text. The certificate that is read after that says nothing more is pending"
+)
+FILES_ELSEWHERE = (
+    "chroma: the files of the collections that were deleted lie on a server that can't be reached from here; they hold "
+    "rotated vectors and ids, no text. Its operator removes them by `cairn index sweep`"
 )
 
 
@@ -44,10 +57,15 @@ class Erasure:
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """What a later look into every store found: zero everywhere, or where not."""
+    """What a later look into every store found: zero everywhere, or where not.
+
+    `unswept` counts the folders on Chroma's disk whose collection was deleted, anybody's; None where it can't be looked
+    at from here.
+    """
 
     checked_at: datetime
     remaining: Mapping[str, int]
+    unswept: int | None
 
     @property
     def clean(self) -> bool:
@@ -62,9 +80,12 @@ def make_certificate(
     remaining: Mapping[str, int],
     keys_destroyed: int,
     finished_at: datetime,
+    recipients: Sequence[Receiving],
+    *,
+    is_swept_here: bool,
 ) -> dict[str, Any]:
-    """Return the certificate's document: who asked, what was where, how it was removed, what is left. No personal
-    data.
+    """Return the certificate's document: who asked, what was where, how it was removed, what is left and until when,
+    and who outside may have received something. No personal data.
     """
     before = erasure.before or {}
     return {
@@ -101,9 +122,27 @@ def make_certificate(
                 "method": METHODS["keys"],
             },
         ],
-        "retained": [{"kind": kind.name, "why": kind.retained} for kind in kinds if kind.retained is not None],
+        "retained": [{"kind": kind.name, **asdict(kind.retained)} for kind in kinds if kind.retained is not None],
+        "recipients": [_recipient(each) for each in recipients],
+        "recipients_note": RECIPIENTS if recipients else "no text was sent to a service outside of this installation",
+        "pending": [PENDING_FILES if is_swept_here else FILES_ELSEWHERE],
         "processing": "stopped: no new memory is begun for this person" if erasure.stop else "a new memory may begin",
         "backups": BACKUPS,
+    }
+
+
+def swept(document: Mapping[str, Any], at: datetime) -> dict[str, Any]:
+    """Return the certificate's document when what was pending is done."""
+    return {**document, "pending": [], "swept_at": _instant(at)}
+
+
+def _recipient(each: Receiving) -> dict[str, Any]:
+    return {
+        "purpose": each.recipient.purpose,
+        "host": each.recipient.host,
+        "model": each.recipient.model,
+        "since": _instant(each.since),
+        "until": None if each.until is None else _instant(each.until),
     }
 
 

@@ -24,12 +24,17 @@ class ErasureAnswer(Answer):
 
 
 class VerificationAnswer(Answer):
-    """What a new look into every store found: how many items of each kind are left."""
+    """What a new look into every store found: how many items of each kind are left.
+
+    `unswept`: folders of deleted collections on Chroma's disk that wait for the worker, anybody's; null where that disk
+    is elsewhere.
+    """
 
     id: str
     checked_at: Moment
     clean: bool
     remaining: dict[str, int]
+    unswept: int | None
 
 
 class KeySetAnswer(Answer):
@@ -58,4 +63,5 @@ def verification_answer(erasure: Erasure, verification: Verification) -> Verific
         checked_at=verification.checked_at,
         clean=verification.clean,
         remaining=dict(verification.remaining),
+        unswept=verification.unswept,
     )

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Protocol
+from typing import Any, Protocol
 from uuid import UUID
 
 import structlog
@@ -16,7 +16,7 @@ from app.core.jobs import ERASURE_PRIORITY, Job
 from app.core.memory import UserData
 from app.core.scope import Actor, Scope
 from app.erasure import store
-from app.erasure.model import Erasure, Verification, make_certificate
+from app.erasure.model import Erasure, Verification, make_certificate, swept
 from app.erasure.receipts import make_receipt, read_receipt
 from app.infra.crypto.signing import Signer
 from app.infra.db.transaction import Database
@@ -67,6 +67,18 @@ class HotCopies(Protocol):
         ...
 
 
+class Leftovers(Protocol):
+    """What a store leaves on its disk when something is deleted in it."""
+
+    async def sweep(self) -> int:
+        """Remove it; return how many pieces there were."""
+        ...
+
+    async def count(self) -> int:
+        """Return how many pieces there are."""
+        ...
+
+
 class Erasures:
     """Forgets users and proves it."""
 
@@ -78,8 +90,12 @@ class Erasures:
         hot: HotCopies,
         kinds: Sequence[UserData],
         token_life: timedelta,
+        leftovers: Leftovers | None,
     ) -> None:
-        """Take every kind of a user's data, and how long a token issued before an erasure could still be alive."""
+        """Take every kind of a user's data, how long a token issued before an erasure could still be alive, and what
+        sweeps Chroma's files, where they can be reached from here.
+        """
+        self._leftovers = leftovers
         self._hot = hot
         self._db = db
         self._keys = keys
@@ -165,11 +181,22 @@ class Erasures:
         await self.read(scope)
         remaining = await self._count(scope)
         remaining["keys"] = await self._keys.remaining(scope.usr)
-        return Verification(datetime.now(UTC), remaining)
+        files = None if self._leftovers is None else await self._leftovers.count()
+        return Verification(datetime.now(UTC), remaining, files)
 
     async def sweep(self, scope: Scope) -> None:
-        """Erase once more what a job that ran during the erasure may have written outside of Postgres."""
+        """Erase once more what a job that ran during the erasure may have written outside of Postgres, and what was
+        left on a disk; the certificate then says that nothing is pending.
+        """
         await asyncio.gather(*(kind.erase(scope) for kind in self._kinds if kind.store != "postgres"))
+        if self._leftovers is None:
+            return
+        await self._leftovers.sweep()
+        async with self._db.erase(scope) as tx:
+            erasure = await store.find(tx)
+            if erasure is not None and erasure.certificate is not None and erasure.certificate["document"]["pending"]:
+                document = swept(erasure.certificate["document"], datetime.now(UTC))
+                await store.certify_again(tx, self._signed(document), AuditEntry("sweep", "erasure", erasure.id))
 
     async def _stop(self, scope: Scope) -> None:
         """Let nothing begin anew for somebody who was erased already, or is being."""
@@ -206,14 +233,23 @@ class Erasures:
             if counted is None:
                 raise AppError("not_found")
             finished_at = datetime.now(UTC)
-            document = make_certificate(scope, counted, self._kinds, remaining, destroyed, finished_at)
-            signer = self._keys.signer
-            signed = {
-                "document": document,
-                "signature": {"kid": signer.key_id, "alg": "EdDSA", "value": signer.sign(document)},
-            }
-            await store.finish(tx, signed, finished_at, entry)
+            document = make_certificate(
+                scope,
+                counted,
+                self._kinds,
+                remaining,
+                destroyed,
+                finished_at,
+                await store.received_by(tx),
+                is_swept_here=self._leftovers is not None,
+            )
+            await store.finish(tx, self._signed(document), finished_at, entry)
             tx.enqueue(Job(SWEEP_JOB, priority=ERASURE_PRIORITY, once="sweep"))
+
+    def _signed(self, document: Mapping[str, Any]) -> dict[str, Any]:
+        signer = self._keys.signer
+        signature = {"kid": signer.key_id, "alg": "EdDSA", "value": signer.sign(document)}
+        return {"document": document, "signature": signature}
 
     async def _count(self, scope: Scope) -> dict[str, int]:
         kinds = [kind for kind in self._kinds if kind.retained is None]

@@ -1,6 +1,6 @@
 """The erasures in Postgres."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -8,8 +8,10 @@ from uuid import UUID
 from sqlalchemy import insert, or_, select, update
 
 from app.core.audit import AuditEntry
+from app.core.recipients import Receiving
 from app.erasure.model import Erasure
 from app.erasure.tables import erasures
+from app.infra.db import recipients
 from app.infra.db.tables import users
 from app.infra.db.transaction import Transaction
 
@@ -29,6 +31,12 @@ async def find(tx: Transaction) -> Erasure | None:
         certificate=row.certificate,
         finished_at=row.finished_at,
     )
+
+
+async def received_by(tx: Transaction) -> Sequence[Receiving]:
+    """Return who outside was sent texts at some time since the user's first day."""
+    begun = await tx.scalar(select(users.c.created_at).filter_by(usr=tx.scope.usr))
+    return [recipients.receiving(row) for row in await tx.rows(recipients.since(begun))]
 
 
 async def begin(tx: Transaction, erasure_id: UUID, *, stop: bool, entry: AuditEntry) -> None:
@@ -87,3 +95,8 @@ async def finish(tx: Transaction, certificate: Mapping[str, Any], finished_at: d
         entry,
     )
     await tx.change(update(users).filter_by(usr=tx.scope.usr).values(state="erased", erased_at=finished_at), entry)
+
+
+async def certify_again(tx: Transaction, certificate: Mapping[str, Any], entry: AuditEntry) -> None:
+    """Put a certificate in the place of the one that said what was pending."""
+    await tx.change(update(erasures).filter_by(usr=tx.scope.usr).values(certificate=dict(certificate)), entry)

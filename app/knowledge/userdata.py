@@ -3,6 +3,7 @@
 from sqlalchemy import delete, select
 
 from app.core.audit import AuditEntry
+from app.core.memory import Retention
 from app.core.scope import Scope
 from app.infra.chroma.client import BrokenCollectionError
 from app.infra.chroma.index import ChromaIndex
@@ -29,7 +30,7 @@ class CollectionData:
     name = "vectors"
     store = "chroma"
     tables: tuple[str, ...] = (vector_collections.name,)
-    retained: str | None = None
+    retained: Retention | None = None
 
     def __init__(self, db: Database, chroma: ChromaIndex) -> None:
         """Take the doors and the vector store."""

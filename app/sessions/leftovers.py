@@ -8,6 +8,7 @@ from sqlalchemy import delete, func, select
 
 from app.core.audit import AuditEntry
 from app.core.jobs import Job
+from app.core.memory import Retention
 from app.core.scope import Scope
 from app.infra.db.transaction import Database
 from app.sessions.guest_store import MAX_TTL_S, GuestStore
@@ -44,7 +45,7 @@ class ClaimData:
     name = "session_claims"
     store = "postgres"
     tables: tuple[str, ...] = (session_claims.name,)
-    retained: str | None = None
+    retained: Retention | None = None
 
     def __init__(self, db: Database, kept: GuestStore) -> None:
         """Take the doors, and where anonymous sessions live."""

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 
 from app.commands.keys import verify_certificate
 from app.core.errors import AppError
-from app.core.memory import UserData
+from app.core.memory import Retention, UserData
 from app.core.scope import Scope
 from app.erasure.service import Erasures
 from app.infra.crypto.signing import verify
@@ -158,7 +158,7 @@ class Breaking:
     name = "breaking"
     store = "postgres"
     tables: tuple[str, ...] = ()
-    retained: str | None = None
+    retained: Retention | None = None
 
     def __init__(self, failures: Mapping[str, int]) -> None:
         self.left = dict(failures)
@@ -186,7 +186,7 @@ async def test_a_store_that_is_down_is_waited_for(wiring: Wiring, scope: MakeSco
     breaking = Breaking({step: 2})
     kinds: list[UserData] = [*wiring.user_data, breaking]
     hot = next(kind for kind in kinds if isinstance(kind, HotData))
-    erasures = Erasures(wiring.db, wiring.vault, wiring.directory, hot, kinds, timedelta(hours=1))
+    erasures = Erasures(wiring.db, wiring.vault, wiring.directory, hot, kinds, timedelta(hours=1), None)
     erasure = await erasures.forget(alice)
     assert erasure.state == "running"
     with pytest.raises(AppError):

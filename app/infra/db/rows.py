@@ -3,6 +3,7 @@
 from sqlalchemy import Table, delete, func, select
 
 from app.core.audit import AuditEntry
+from app.core.memory import Retention
 from app.core.scope import Scope
 from app.infra.db.transaction import Database
 
@@ -12,7 +13,7 @@ class OwnedRows:
 
     store = "postgres"
 
-    def __init__(self, db: Database, name: str, tables: tuple[Table, ...], retained: str | None = None) -> None:
+    def __init__(self, db: Database, name: str, tables: tuple[Table, ...], retained: Retention | None = None) -> None:
         """Take the doors, the kind's name and its tables, children first. `retained` says why rows stay, where they
         do.
         """

@@ -51,6 +51,18 @@ installation = Table(
     CheckConstraint("singleton", name="singleton"),
 )
 
+# Who outside is or was sent texts of users: of the installation, and of no user.
+recipients = Table(
+    "recipients",
+    metadata,
+    Column("purpose", Text, nullable=False),
+    Column("host", Text, nullable=False),
+    Column("model", Text, nullable=False),
+    Column("since", DateTime(timezone=True), nullable=False, server_default=func.now()),
+    Column("until", DateTime(timezone=True)),
+    PrimaryKeyConstraint("purpose", "host", "model"),
+)
+
 # Whether Redis is trusted, and which servers: one row (app/infra/db/generations.py), reached by functions alone.
 generation = Table(
     "generation",

@@ -32,10 +32,11 @@ from app.core.audit import AccessLog, AuditEntry
 from app.core.errors import AppError
 from app.core.idempotency import Answer, Attempt
 from app.core.jobs import Job
+from app.core.recipients import Recipient
 from app.core.scope import NOBODY, Operator, Scope
 from app.infra.audit.tables import audit_log, audit_row
 from app.infra.crypto.box import Box
-from app.infra.db import answers
+from app.infra.db import answers, recipients
 from app.infra.db.appends import APPEND, Append, Outcome, Owed, arguments, outcome
 from app.infra.db.engine import store_errors
 from app.infra.db.tables import idempotency, installation, users
@@ -304,6 +305,12 @@ class Database:
                 await connection.execute(upsert(installation).values(key_store=key_store).on_conflict_do_nothing())
                 kept = (await connection.execute(select(installation.c.key_store))).scalar_one()
         return bool(kept == key_store)
+
+    async def note_recipients(self, now_sent: Sequence[Recipient]) -> None:
+        """Note who outside is sent texts of users by this process."""
+        with store_errors():
+            async with self._engine.begin() as connection:
+                await recipients.note(connection, now_sent)
 
     async def living(self, references: Sequence[UUID]) -> Sequence[tuple[str, UUID]]:
         """Return tenant and reference of those that are active here. The one question without a scope: it is asked of

@@ -3,6 +3,7 @@
 from sqlalchemy import func, select
 
 from app.core.audit import AuditEntry
+from app.core.memory import Retention
 from app.core.scope import Scope
 from app.infra.db.transaction import Database
 
@@ -15,7 +16,7 @@ class JobsData:
     name = "jobs"
     store = "postgres"
     tables: tuple[str, ...] = ()
-    retained: str | None = None
+    retained: Retention | None = None
 
     def __init__(self, db: Database) -> None:
         """Take the doors."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from app.core.memory import Retention
 from app.core.scope import Scope
 from app.infra.redis import keys
 from app.infra.redis.client import RedisStore
@@ -21,7 +22,7 @@ class HotData:
     name = "hot_copies"
     store = "redis"
     tables: tuple[str, ...] = ()
-    retained: str | None = None
+    retained: Retention | None = None
 
     def __init__(self, redis: RedisStore, lease: Lease) -> None:
         """Take the store, and under what it is trusted."""
