@@ -209,7 +209,15 @@ def best_covered(covered: Floats, languages: NDArray[np.uint8], among: Flags) ->
     return best
 
 
-def fuse(lexical: Floats, dense: Floats, best: Floats, among: Flags, weights: Weights) -> Floats:
+class Fused(NamedTuple):
+    """The evidence for each item, and what its words and its meaning count in it."""
+
+    scores: Floats
+    words: Floats
+    meaning: Floats
+
+
+def fuse(lexical: Floats, dense: Floats, best: Floats, among: Flags, weights: Weights) -> Fused:
     """Return the evidence for each item from 0 to 1, of words and meaning, each from 0 to 1.
 
     `best` is what `best_covered` says: where words find little or nothing, meaning decides.
@@ -218,7 +226,8 @@ def fuse(lexical: Floats, dense: Floats, best: Floats, among: Flags, weights: We
     share = words / np.maximum(words + np.float32(weights.dense), np.float32(1e-9))
     reached = np.minimum(best / np.float32(REACHED), 1)
     kept = 1 - (1 - UNREACHED) * (reached.max(initial=0) - reached)
-    return np.where(among, (share * lexical + (1 - share) * dense) * kept, 0).astype(np.float32)
+    scores = np.where(among, (share * lexical + (1 - share) * dense) * kept, 0).astype(np.float32)
+    return Fused(scores, share * kept, (1 - share) * kept)
 
 
 def in_periods(times_ms: NDArray[np.int64], spans: Sequence[tuple[int, int]]) -> Floats:

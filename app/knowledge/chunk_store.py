@@ -15,7 +15,7 @@ from app.core.audit import AuditEntry
 from app.infra.crypto.box import Box, Place, row_key
 from app.infra.db.transaction import Transaction
 from app.knowledge.model import Location, Passage, StoredChunk
-from app.knowledge.store import DESCRIBED, describe, doc_type_tag
+from app.knowledge.store import DESCRIBED, describe
 from app.knowledge.tables import chunks, document_versions, documents, vector_changes, vector_collections
 
 _STORED = np.dtype("<f2")
@@ -29,11 +29,6 @@ _ITS_VERSION = and_(
     document_versions.c.usr == chunks.c.usr,
     document_versions.c.document_id == chunks.c.document_id,
     document_versions.c.version == chunks.c.version,
-)
-_INDEXED_VERSION = and_(
-    document_versions.c.usr == documents.c.usr,
-    document_versions.c.document_id == documents.c.id,
-    document_versions.c.version == documents.c.indexed_version,
 )
 
 
@@ -199,25 +194,6 @@ async def extent(tx: Transaction, model: str) -> Extent:
 async def remember_collection(tx: Transaction, name: str, entry: AuditEntry) -> None:
     """Write the name of a collection that is about to be made."""
     await tx.change(upsert(vector_collections).values(**tx.owner, name=name).on_conflict_do_nothing(), entry)
-
-
-async def matching_documents(
-    tx: Transaction,
-    doc_types: Collection[str] | None,
-    document_ids: Collection[UUID] | None,
-) -> Collection[UUID]:
-    """Return the searched documents that are of one of these types and among these; None asks for nothing special."""
-    asked = (
-        select(documents.c.id)
-        .join_from(documents, document_versions, _INDEXED_VERSION)
-        .where(documents.c.usr == tx.scope.usr)
-    )
-    if doc_types is not None:
-        tags = [doc_type_tag(tx.box, doc_type) for doc_type in doc_types]
-        asked = asked.where(document_versions.c.doc_type_tag.in_(tags))
-    if document_ids is not None:
-        asked = asked.where(documents.c.id.in_(document_ids))
-    return {row.id for row in await tx.rows(asked)}
 
 
 async def ids_by_tag(tx: Transaction, tags: Collection[bytes]) -> Mapping[UUID, bytes]:

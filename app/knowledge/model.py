@@ -161,21 +161,32 @@ class StoredChunk:
 
 
 @dataclass(frozen=True, slots=True)
+class Limits:
+    """Which documents may be found. What is None is no limit; what is empty lets nothing through, but for `metadata`.
+
+    Times are of [after, before), and of the version that is searched.
+    """
+
+    doc_types: frozenset[str] | None = None
+    document_ids: frozenset[UUID] | None = None
+    metadata: Json = field(default_factory=dict)
+    after: datetime | None = None
+    before: datetime | None = None
+
+
+EVERYTHING = Limits()
+
+
+@dataclass(frozen=True, slots=True)
 class Query:
-    """What is searched for. A filter that is None is no filter; one that is empty lets nothing through."""
+    """What is searched for, and where."""
 
     text: str
     top_k: int
-    doc_types: frozenset[str] | None = None
-    document_ids: frozenset[UUID] | None = None
+    limits: Limits = EVERYTHING
     mode: Mode = Mode.HYBRID
-    # Whether hits are to tell what of them isn't current any more.
-    with_superseded: bool = False
-
-    @property
-    def is_filtered(self) -> bool:
-        """Whether not every document of the user's is looked at."""
-        return self.doc_types is not None or self.document_ids is not None
+    # Whether hits are to tell where the question's words stand, and what of them isn't current any more.
+    with_details: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,17 +205,29 @@ class Passage:
 
 
 @dataclass(frozen=True, slots=True)
+class Half:
+    """How well a passage's words, or its meaning, do among all that was looked at (0 to 1), and what that counts."""
+
+    score: float
+    weight: float
+
+
+@dataclass(frozen=True, slots=True)
 class Hit:
-    """A passage that was found. `score` ranks the hits of one answer.
+    """A passage that was found. `score` ranks the hits of one answer: it is the sum of its halves, each by its weight.
 
     `lexical` is the share of the question's weight that the words of the passage cover, `dense` the cosine of the two;
-    None where that wasn't looked at. These two can be held against a threshold.
+    None where that wasn't looked at. These two can be held against a threshold. `highlights` are ranges of characters
+    of the passage's text.
     """
 
     passage: Passage
     score: float
     dense: float | None
     lexical: float | None
+    words: Half | None = None
+    meaning: Half | None = None
+    highlights: Sequence[tuple[int, int]] = ()
     superseded: Sequence[Superseded] = ()
 
 

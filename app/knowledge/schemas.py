@@ -16,7 +16,9 @@ from app.knowledge.model import (
     Description,
     Document,
     Found,
+    Half,
     Hit,
+    Limits,
     Mode,
     Page,
     Query,
@@ -31,12 +33,19 @@ DEFAULT_TOP_K = 3
 MAX_TOP_K = 100
 MAX_QUERY_CHARS = 8_000
 MAX_FILTER_ITEMS = 200
+MAX_METADATA_NAMES = 16
 
 
 def _not_blank(text: str) -> str:
     if not text.strip():
         raise wrong("must hold something other than white space")
     return text
+
+
+def _few(metadata: dict[str, JsonValue]) -> dict[str, JsonValue]:
+    if len(metadata) > MAX_METADATA_NAMES:
+        raise wrong(f"must name at most {MAX_METADATA_NAMES}")
+    return metadata
 
 
 DocType = Annotated[str, Field(min_length=1, max_length=MAX_DOC_TYPE_CHARS), AfterValidator(_not_blank)]
@@ -69,6 +78,12 @@ class SearchRequest(Request):
     top_k: Annotated[int, Field(ge=1, le=MAX_TOP_K, strict=True)] = DEFAULT_TOP_K
     doc_type: Annotated[list[DocType], Field(max_length=MAX_FILTER_ITEMS)] | None = None
     document_ids: Annotated[list[DocumentId], Field(max_length=MAX_FILTER_ITEMS)] | None = None
+    metadata: Annotated[JsonObject, AfterValidator(_few)] = Field(
+        default_factory=dict,
+        description="What the document's metadata must hold: equal values, or one of the list that is there.",
+    )
+    after: Moment | None = Field(None, description="Only what was given at this time or later.")
+    before: Moment | None = Field(None, description="Only what was given before this time.")
     mode: Mode = Mode.HYBRID
 
 
@@ -134,8 +149,29 @@ class ScoresAnswer(Answer):
     lexical: float | None
 
 
+class HalfAnswer(Answer):
+    """How well one half does among all that was looked at, from 0 to 1, and what that counts in the score."""
+
+    score: float
+    weight: float
+
+
+class ExplanationAnswer(Answer):
+    """What the score is made of: the sum of both halves, each times its weight; null where that wasn't looked at."""
+
+    lexical: HalfAnswer | None
+    dense: HalfAnswer | None
+
+
+class RangeAnswer(Answer):
+    """Characters (Unicode code points) of the hit's text, from `start` up to `end`."""
+
+    start: int
+    end: int
+
+
 class HitAnswer(Answer):
-    """A passage that was found."""
+    """A passage that was found. `score` ranks the hits of this answer and says nothing outside it."""
 
     chunk_id: str
     document_id: str
@@ -145,6 +181,9 @@ class HitAnswer(Answer):
     text: str
     score: float
     scores: ScoresAnswer
+    explanation: ExplanationAnswer
+    highlights: list[RangeAnswer]
+    created_at: Moment
     location: LocationAnswer
     superseded: list[SupersededAnswer]
 
@@ -198,7 +237,8 @@ def query(body: SearchRequest) -> Query:
     """Return what a body asks."""
     ids = None if body.document_ids is None else frozenset(parse("doc", one) for one in body.document_ids)
     types = None if body.doc_type is None else frozenset(body.doc_type)
-    return Query(body.query, body.top_k, types, ids, body.mode, with_superseded=True)
+    limits = Limits(types, ids, body.metadata, body.after, body.before)
+    return Query(body.query, body.top_k, limits, body.mode, with_details=True)
 
 
 def document_answer(document: Document) -> DocumentAnswer:
@@ -258,6 +298,13 @@ def _hit(hit: Hit) -> HitAnswer:
         text=passage.text,
         score=hit.score,
         scores=ScoresAnswer(dense=hit.dense, lexical=hit.lexical),
+        explanation=ExplanationAnswer(lexical=_half(hit.words), dense=_half(hit.meaning)),
+        highlights=[RangeAnswer(start=start, end=end) for start, end in hit.highlights],
+        created_at=passage.created_at,
         location=LocationAnswer(start=location.start, end=location.end, headings=list(location.headings)),
         superseded=superseded_answers(hit.superseded),
     )
+
+
+def _half(half: Half | None) -> HalfAnswer | None:
+    return None if half is None else HalfAnswer(score=half.score, weight=half.weight)

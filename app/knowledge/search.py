@@ -15,16 +15,18 @@ from app.core.errors import AppError
 from app.core.ranking import DOCUMENTS
 from app.core.scope import Scope
 from app.core.superseding import NOTHING_OUTDATED, Outdated, Superseding
+from app.core.text.highlights import highlights
 from app.core.text.terms import terms
 from app.infra.db.transaction import Database, Transaction
 from app.infra.embedders.port import EmbedderUnavailableError
 from app.infra.embedders.service import EmbeddingService
 from app.infra.segments.index import ANYTHING, Filters, Hints, Index
+from app.infra.segments.index import Half as ScoredHalf
 from app.infra.segments.index import Hit as Scored
 from app.infra.segments.questions import character_ids
 from app.infra.segments.store import SegmentStore
-from app.knowledge import chunk_store, store
-from app.knowledge.model import Found, Hit, Mode, Passage, Query
+from app.knowledge import chunk_store, filter_store, store
+from app.knowledge.model import EVERYTHING, Found, Half, Hit, Mode, Passage, Query
 from app.knowledge.vectors import NO_TERMS, VectorIndex
 
 # How many chunks are looked at closely where a user has more than all are looked at.
@@ -55,6 +57,16 @@ class _Asked:
         return self.query.top_k * SPARE_FACTOR + SPARE
 
 
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """What a look came to: what was ranked, the passages that are there of it, and what isn't current any more."""
+
+    scored: Sequence[Scored]
+    passages: Mapping[UUID, Passage]
+    outdated: Outdated
+    pending: int
+
+
 class Search:
     """Searches what a user gave."""
 
@@ -81,25 +93,52 @@ class Search:
         """Return the best passages. Raises `store_unavailable` where only the meaning is asked and no model answers."""
         vector = await self._vector(query)
         mode = query.mode if vector is not None else Mode.LEXICAL
+        seen = await self._look(scope, query, vector) or await self._look_at_once(scope, query, vector)
+        hits = _hits(seen.scored, seen.passages, mode, query.top_k)
+        if query.with_details:
+            hits = await asyncio.to_thread(_detailed, hits, query.text, seen.outdated)
+        return Found(hits, mode, seen.pending)
+
+    async def _look(self, scope: Scope, query: Query, vector: NDArray[np.float32] | None) -> _Seen | None:
+        """Return what is found, None where it changed meanwhile: with a version that was ranked and is gone when it is
+        to be shown, its document would be missing, though its next version was there all along.
+        """
         async with self._db.read(scope) as tx:
             pending = await store.count_on_the_way(tx)
-            groups = None
-            if query.is_filtered:
-                groups = await chunk_store.matching_documents(tx, query.doc_types, query.document_ids)
-            index = (await self._segments.load(tx)).index
-            words, hints = NO_TERMS, Hints()
-            if query.mode is not Mode.DENSE:
-                words = tx.box.term_ids(terms(query.text))
-                hints = Hints(characters=await character_ids(tx.box, query.text))
+            asked = await self._asked(tx, query, vector)
             tx.saw(AuditEntry("search", "document"))
-        filters = ANYTHING if groups is None else Filters(groups=groups)
-        asked = _Asked(query, index, words, vector, filters, hints)
         scored = await self._scored(scope, asked)
+        if scored is None:
+            return None
         async with self._db.read(scope) as tx:
             passages = await chunk_store.passages(tx, [one.item for one in scored])
-            outdated = await self._superseding.look(tx) if query.with_superseded else NOTHING_OUTDATED
-        hits = _hits(scored, passages, mode, query.top_k)
-        return Found([_marked(hit, outdated) for hit in hits], mode, pending)
+            if len(passages) < len(scored):
+                return None
+            return _Seen(scored, passages, await self._outdated(tx, query), pending)
+
+    async def _look_at_once(self, scope: Scope, query: Query, vector: NDArray[np.float32] | None) -> _Seen:
+        """Return what is found in one snapshot, by the index that asks nobody else."""
+        log.info("searched_in_one_snapshot", usr=str(scope.usr))
+        async with self._db.read(scope) as tx:
+            pending = await store.count_on_the_way(tx)
+            asked = await self._asked(tx, query, vector)
+            scored = await asyncio.to_thread(_ranked, asked, asked.limit)
+            passages = await chunk_store.passages(tx, [one.item for one in scored])
+            return _Seen(scored, passages, await self._outdated(tx, query), pending)
+
+    async def _asked(self, tx: Transaction, query: Query, vector: NDArray[np.float32] | None) -> _Asked:
+        filters = ANYTHING
+        if query.limits != EVERYTHING:
+            filters = Filters(groups=await filter_store.matching(tx, query.limits))
+        index = (await self._segments.load(tx)).index
+        words, hints = NO_TERMS, Hints()
+        if query.mode is not Mode.DENSE:
+            words = tx.box.term_ids(terms(query.text))
+            hints = Hints(characters=await character_ids(tx.box, query.text))
+        return _Asked(query, index, words, vector, filters, hints)
+
+    async def _outdated(self, tx: Transaction, query: Query) -> Outdated:
+        return await self._superseding.look(tx) if query.with_details else NOTHING_OUTDATED
 
     async def _vector(self, query: Query) -> NDArray[np.float32] | None:
         if query.mode is Mode.LEXICAL:
@@ -112,11 +151,15 @@ class Search:
             log.warning("searched_by_words_alone", error=type(error).__name__)
             return None
 
-    async def _scored(self, scope: Scope, asked: _Asked) -> Sequence[Scored]:
+    async def _scored(self, scope: Scope, asked: _Asked) -> Sequence[Scored] | None:
+        """Return the best; None where the vector store knows what came after the index was read."""
         is_large = len(asked.index) > self._exact_max_chunks
+        is_limited = asked.query.limits != EVERYTHING
         # The vector store knows no languages: what is said in another one than the question isn't among its nearest.
-        if asked.vector is not None and is_large and not asked.query.is_filtered and asked.index.is_of_one_language:
+        if asked.vector is not None and is_large and not is_limited and asked.index.is_of_one_language:
             proposed = await self._vectors.nearest(scope, asked.vector, CANDIDATES + SPARE_CANDIDATES)
+            if not await asyncio.to_thread(asked.index.holds, proposed):
+                return None
             near = await asyncio.to_thread(asked.index.nearest, asked.vector, CANDIDATES, proposed)
             if len(asked.terms):
                 by_words = await asyncio.to_thread(_ranked, replace(asked, vector=None), CANDIDATES)
@@ -139,9 +182,23 @@ def _hits(scored: Sequence[Scored], passages: Mapping[UUID, Passage], mode: Mode
         if passage is not None and passage.tag not in hits and len(hits) < top_k:
             lexical = None if mode is Mode.DENSE else one.lexical
             dense = None if mode is Mode.LEXICAL else one.dense
-            hits[passage.tag] = Hit(passage, one.score, dense, lexical)
+            words = None if mode is Mode.DENSE else _half(one.words)
+            meaning = None if mode is Mode.LEXICAL else _half(one.meaning)
+            hits[passage.tag] = Hit(passage, one.score, dense, lexical, words, meaning)
     return list(hits.values())
 
 
-def _marked(hit: Hit, outdated: Outdated) -> Hit:
-    return replace(hit, superseded=outdated.of(hit.passage.text, hit.passage.title))
+def _half(half: ScoredHalf | None) -> Half | None:
+    return None if half is None else Half(half.score, half.weight)
+
+
+def _detailed(hits: Sequence[Hit], question: str, outdated: Outdated) -> Sequence[Hit]:
+    """Return the hits with what is to be told of their texts. It computes: call it in a thread."""
+    return [
+        replace(
+            hit,
+            highlights=highlights(question, hit.passage.text),
+            superseded=outdated.of(hit.passage.text, hit.passage.title),
+        )
+        for hit in hits
+    ]

@@ -20,7 +20,7 @@ from app.infra.embedders.build import build
 from app.infra.embedders.port import Embedder
 from app.infra.queue.runner import Runner, make_queue
 from app.knowledge.indexing import VectorKeeper
-from app.knowledge.model import Description, Document, Found, Mode, Query
+from app.knowledge.model import EVERYTHING, Description, Document, Found, Limits, Mode, Query
 from app.knowledge.search import Search
 from app.knowledge.service import INDEX_JOB, INGEST_JOB, REBUILD_JOB, Documents
 from app.knowledge.uploads import Uploads
@@ -82,10 +82,9 @@ class Knowledge:
         text: str,
         top_k: int = 3,
         mode: Mode = Mode.HYBRID,
-        doc_types: frozenset[str] | None = None,
-        document_ids: frozenset[UUID] | None = None,
+        limits: Limits = EVERYTHING,
     ) -> Found:
-        return await self.service(Search).search(scope, Query(text, top_k, doc_types, document_ids, mode))
+        return await self.service(Search).search(scope, Query(text, top_k, limits, mode, with_details=True))
 
     async def texts(self, scope: Scope, text: str, top_k: int = 3) -> list[str]:
         return [hit.passage.text for hit in (await self.find(scope, text, top_k)).hits]

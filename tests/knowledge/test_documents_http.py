@@ -75,6 +75,9 @@ async def test_a_text_is_taken_and_followed_until_it_is_ready(alice: httpx.Async
         "text",
         "score",
         "scores",
+        "explanation",
+        "highlights",
+        "created_at",
         "location",
         "superseded",
     }

@@ -105,7 +105,7 @@ def test_words_count_as_far_as_they_cover_the_question() -> None:
     weights, among = Weights(turn=1, window=0, dense=1), flags(1, 1)
     for best, share in ((0.0, 0.0), (ranking.COVERED / 3, 0.25), (ranking.COVERED, 0.5), (ranking.COVERED * 2, 2 / 3)):
         fused = ranking.fuse(floats(1, 0), floats(0, 1), floats(best, best), among, weights)
-        np.testing.assert_allclose(fused, [share, 1 - share], rtol=1e-5)
+        np.testing.assert_allclose(fused.scores, [share, 1 - share], rtol=1e-5)
 
 
 def test_what_is_best_covered_is_looked_up_language_by_language_among_what_is_chosen() -> None:
@@ -118,8 +118,8 @@ def test_a_language_that_words_don_t_reach_is_behind_as_far_as_they_reach_anothe
     similar, none, among = floats(1, 1), floats(0, 0), flags(1, 1)
     for reached, kept in ((ranking.REACHED, ranking.UNREACHED), (0.0, 1.0)):
         fused = ranking.fuse(floats(1, 0), similar, floats(reached, 0), among, DOCUMENTS)
-        np.testing.assert_allclose(fused, [1, kept], rtol=1e-5)
-    assert ranking.fuse(none, floats(1, 0), none, among, DOCUMENTS).tolist() == [1, 0]
+        np.testing.assert_allclose(fused.scores, [1, kept], rtol=1e-5)
+    assert ranking.fuse(none, floats(1, 0), none, among, DOCUMENTS).scores.tolist() == [1, 0]
 
 
 def test_a_period_counts_inside_and_fades_over_two_weeks_after() -> None:

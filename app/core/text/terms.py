@@ -37,15 +37,21 @@ def terms(text: str) -> list[str]:
     Words are lower-cased, without marks on Latin letters and without English endings; numbers lose their commas. Stop
     words stay: their weight in a search is next to nothing, and "who" is a name.
     """
-    found: list[str] = []
-    for match in _TOKEN.finditer(_clean(text)):
-        token = match.group()
+    return [term for term, _, _ in placed(_clean(text))]
+
+
+def placed(clean: str) -> list[tuple[str, int, int]]:
+    """Return the terms of a text that is in the form of `terms` already (NFKC, lower case), each with its range."""
+    found: list[tuple[str, int, int]] = []
+    for match in _TOKEN.finditer(clean):
+        token, (start, end) = match.group(), match.span()
         if match.lastgroup == "run":
-            found.extend([token[i : i + 2] for i in range(len(token) - 1)] or [token])
+            pairs = [(token[i : i + 2], start + i, start + i + 2) for i in range(len(token) - 1)]
+            found.extend(pairs or [(token, start, end)])
         elif match.lastgroup == "number":
-            found.append(token.replace(",", "")[:MAX_TERM_CHARS])
+            found.append((token.replace(",", "")[:MAX_TERM_CHARS], start, end))
         else:
-            found.append(_word(token))
+            found.append((_word(token), start, end))
         if len(found) >= MAX_TERMS:
             break
     return found[:MAX_TERMS]

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Final
+from typing import Final, NamedTuple
 from uuid import UUID
 
 import numpy as np
@@ -44,12 +44,22 @@ class Hints:
     role: Role | None = None
 
 
+class Half(NamedTuple):
+    """One half of what speaks for an item: how it stands among all that was looked at (0 to 1), and what that counts in
+    the score.
+    """
+
+    score: float
+    weight: float
+
+
 @dataclass(frozen=True, slots=True)
 class Hit:
     """An item that was found. `score` (0 to 1) ranks the hits of one search and says nothing outside it.
 
     `lexical` is the share of the question's weight that the item's own words cover (0 to 1), `dense` the cosine, None
-    where there is no vector: these two can be held against a threshold.
+    where there is no vector: these two can be held against a threshold. `words` and `meaning` explain the score: it is
+    the sum of both, each times its weight, and of what the weights add to them. None where it wasn't asked for.
     """
 
     item: UUID
@@ -58,6 +68,8 @@ class Hit:
     score: float
     lexical: float
     dense: float | None
+    words: Half | None = None
+    meaning: Half | None = None
 
 
 ANYTHING: Final = Filters()
@@ -71,6 +83,10 @@ class _Evidence:
     fused: Floats
     lexical: Floats
     dense: Floats
+    # The two halves from 0 to 1, and what each counts; without meaning, words are all there is.
+    words: Floats
+    meaning: Floats | None = None
+    weights: ranking.Fused | None = None
 
 
 class Index:
@@ -127,7 +143,7 @@ class Index:
         if wanted < len(found):
             found = found[scores[found] >= np.partition(scores[found], -wanted)[-wanted]]
         best = found[np.lexsort((-found, -columns.times_ms[found], -scores[found]))][:wanted]
-        return [self._hit(int(place), scores, evidence) for place in best]
+        return [self._hit(int(place), scores, evidence, weights.most) for place in best]
 
     def nearest(self, vector: Floats, limit: int, among: Collection[UUID] | None = None) -> set[UUID]:
         """Return the items nearest to a vector of length 1, of those `among` where given: equal ones count as one.
@@ -144,7 +160,7 @@ class Index:
         far = different[-min(limit, len(different))]
         return {UUID(bytes=self._columns.ids[place].tobytes()) for place in np.flatnonzero(known & (similar >= far))}
 
-    def _hit(self, place: int, scores: Floats, evidence: _Evidence) -> Hit:
+    def _hit(self, place: int, scores: Floats, evidence: _Evidence, most: float) -> Hit:
         columns = self._columns
         dense = float(evidence.dense[place])
         return Hit(
@@ -154,7 +170,15 @@ class Index:
             score=float(scores[place]),
             lexical=float(evidence.lexical[place]),
             dense=None if np.isnan(dense) else dense,
+            words=_half(place, evidence.words, None if evidence.weights is None else evidence.weights.words, most),
+            meaning=None
+            if evidence.meaning is None or evidence.weights is None
+            else _half(place, evidence.meaning, evidence.weights.meaning, most),
         )
+
+    def holds(self, items: Collection[UUID]) -> bool:
+        """Say whether all of these are in the index. It looks at every item: call it in a thread."""
+        return {item.bytes for item in items} <= {row.tobytes() for row in self._columns.ids}
 
     def _among(self, filters: Filters) -> Flags:
         columns = self._columns
@@ -192,11 +216,12 @@ class Index:
             words = words + weights.window * ranking.min_max(windows, among)
         lexical = (words / np.float32(weights.turn + weights.window)).astype(np.float32)
         if vector is None or not weights.dense:
-            return _Evidence(lexical, covered, np.full(len(columns), np.nan, np.float32))
+            return _Evidence(lexical, covered, np.full(len(columns), np.nan, np.float32), words=lexical)
         similar = columns.similarities(vector)
         dense = self._meaning(similar, lexical, among)
         best = ranking.best_covered(best, columns.languages, among)
-        return _Evidence(ranking.fuse(lexical, dense, best, among, weights), covered, similar)
+        fused = ranking.fuse(lexical, dense, best, among, weights)
+        return _Evidence(fused.scores, covered, similar, words=lexical, meaning=dense, weights=fused)
 
     def _meaning(self, similar: Floats, lexical: Floats, among: Flags) -> Floats:
         """Return the similarities from 0 to 1.
@@ -226,3 +251,7 @@ class Index:
         if weights.own and columns.talkative:
             scores += np.float32(weights.own) * (columns.roles == Role.USER)
         return np.divide(scores, weights.most, dtype=np.float32)
+
+
+def _half(place: int, scores: Floats, weights: Floats | None, most: float) -> Half:
+    return Half(float(scores[place]), (1.0 if weights is None else float(weights[place])) / most)
