@@ -8,7 +8,7 @@ import httpx
 import structlog
 from fastapi import Depends, FastAPI
 
-from app import wiring
+from app import routing, wiring
 from app.infra.db import migrations
 from app.infra.observability.logs import set_up_logs
 from app.settings import Settings
@@ -80,7 +80,7 @@ def _routed(lifespan: Lifespan | None) -> FastAPI:
     )
     refusals.install(app)
     app.include_router(health.router, dependencies=[Depends(strict)])
-    for router in wiring.routers():
+    for router in routing.routers():
         app.include_router(router, dependencies=[Depends(health.serving), Depends(strict)])
     return app
 

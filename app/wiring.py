@@ -6,13 +6,10 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 
-from fastapi import APIRouter
 from sqlalchemy import MetaData
 
-from app.access import routes as access_routes
 from app.access.service import Access
 from app.base import Base, open_base
-from app.context import routes as context_routes
 from app.context import store as context_store
 from app.context import tables as context_tables
 from app.context.service import Contexts
@@ -23,7 +20,6 @@ from app.core.memory import Source, UserData
 from app.core.remembered import Listing
 from app.core.superseding import Superseding
 from app.core.withholding import Registered
-from app.erasure import routes as erasure_routes
 from app.erasure import tables as erasure_tables
 from app.erasure.retained import PROOF, TOMBSTONE
 from app.erasure.service import EraseHandler, Erasures, SweepHandler
@@ -45,7 +41,6 @@ from app.infra.segments.cache import IndexCache
 from app.infra.segments.store import SegmentStore
 from app.infra.segments.userdata import IndexData
 from app.infra.summarisers.extractive import ExtractiveSummariser
-from app.knowledge import routes as knowledge_routes
 from app.knowledge.evidence import DocumentEvidence
 from app.knowledge.index_watch import LostVectors
 from app.knowledge.indexing import IndexChunks, RebuildIndex, VectorKeeper
@@ -59,7 +54,6 @@ from app.knowledge.uploads import SweepUpload, Uploads
 from app.knowledge.userdata import CollectionData, knowledge_rows
 from app.knowledge.vectors import CheckedIndex, ChromaVectors, ExactIndex
 from app.knowledge.watching import Watching
-from app.memories import routes as memory_routes
 from app.memories import tables as memory_tables
 from app.memories.expiring import ExpireMemory
 from app.memories.indexing import IndexMemories, MemoryIndex
@@ -68,25 +62,20 @@ from app.memories.overview import Overviews
 from app.memories.search import MemorySearch
 from app.memories.service import Memories
 from app.memories.source import MemorySource
-from app.preferences import proposal_routes
-from app.preferences import routes as preference_routes
 from app.preferences import tables as preference_tables
 from app.preferences.candidate_listing import CandidateListing
 from app.preferences.candidates import Candidates
-from app.preferences.catalogue import routes as catalogue_routes
 from app.preferences.catalogue.service import Catalogue
 from app.preferences.former import FormerPreferences
 from app.preferences.listing import PreferenceListing
 from app.preferences.proposals import Proposals
 from app.preferences.service import Preferences
 from app.preferences.source import PreferenceSource
-from app.profile import routes as profile_routes
 from app.profile import tables as profile_tables
 from app.profile.former import FormerFacts
 from app.profile.listing import ProfileListing
 from app.profile.service import Profiles
 from app.profile.source import ProfileSource
-from app.sessions import routes as session_routes
 from app.sessions import store as session_store
 from app.sessions import tables as session_tables
 from app.sessions.ageing import OldMessages
@@ -107,9 +96,7 @@ from app.sessions.summarising import SummariseSession
 from app.sessions.view import Views
 from app.sessions.window import Window
 from app.settings import Settings
-from app.verifications import routes as verification_routes
 from app.verifications import tables as verification_tables
-from app.verifications.patterns import routes as pattern_routes
 from app.verifications.patterns.registered import RegisteredPatterns
 from app.verifications.patterns.service import Patterns
 from app.verifications.service import Verifications
@@ -149,24 +136,6 @@ class Wiring:
 def metadata() -> MetaData:
     """Return the declarations of every table: importing their modules has made them."""
     return declarations
-
-
-def routers() -> list[APIRouter]:
-    """Return every feature's routes."""
-    return [
-        session_routes.router,
-        preference_routes.router,
-        proposal_routes.router,
-        catalogue_routes.router,
-        profile_routes.router,
-        memory_routes.router,
-        knowledge_routes.router,
-        context_routes.router,
-        erasure_routes.router,
-        access_routes.router,
-        verification_routes.router,
-        pattern_routes.router,
-    ]
 
 
 @asynccontextmanager

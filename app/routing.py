@@ -1,0 +1,34 @@
+"""The routes of every feature: what the API serves."""
+
+from fastapi import APIRouter
+
+from app.access import routes as access_routes
+from app.context import routes as context_routes
+from app.erasure import routes as erasure_routes
+from app.knowledge import routes as knowledge_routes
+from app.memories import routes as memory_routes
+from app.preferences import proposal_routes
+from app.preferences import routes as preference_routes
+from app.preferences.catalogue import routes as catalogue_routes
+from app.profile import routes as profile_routes
+from app.sessions import routes as session_routes
+from app.verifications import routes as verification_routes
+from app.verifications.patterns import routes as pattern_routes
+
+
+def routers() -> list[APIRouter]:
+    """Return every feature's routes."""
+    return [
+        session_routes.router,
+        preference_routes.router,
+        proposal_routes.router,
+        catalogue_routes.router,
+        profile_routes.router,
+        memory_routes.router,
+        knowledge_routes.router,
+        context_routes.router,
+        erasure_routes.router,
+        access_routes.router,
+        verification_routes.router,
+        pattern_routes.router,
+    ]
