@@ -89,6 +89,7 @@ from app.sessions.indexing import IndexMessages
 from app.sessions.leftovers import ClaimData, RemoveLeftover
 from app.sessions.listing import SessionListing
 from app.sessions.making import ViewMaker
+from app.sessions.marks import Marks
 from app.sessions.recall import Recalls
 from app.sessions.service import Defaults, Sessions
 from app.sessions.source import RecallSource, SessionSource
@@ -148,7 +149,7 @@ async def build(settings: Settings) -> AsyncIterator[Wiring]:
         facts, memory_parts = _memories(base)
         sessions, session_parts = _sessions(base, facts)
         features = [session_parts, _preferences(base), _profile(base), memory_parts, _knowledge(base, registered)]
-        overviews = Overviews(base.db, [listing for feature in features for listing in feature.listings])
+        overviews = Overviews(base.db, [each for feature in features for each in feature.listings], _superseding())
         contexts, context_parts = _context(base, [source for feature in features for source in feature.sources])
         features += [
             Parts({Overviews: overviews}),
@@ -227,7 +228,7 @@ def _memories(base: Base) -> tuple[MemorySearch, Parts]:
     index, search = MemoryIndex(segments), MemorySearch(segments)
     tables = (memory_tables.memory_versions, memory_tables.memories)
     return search, Parts(
-        provided={Memories: Memories(base.db, index, _evidence())},
+        provided={Memories: Memories(base.db, index, _evidence(), _superseding())},
         handlers=[IndexMemories(base.db, segments, base.embedding), ExpireMemory(base.db, index)],
         sources=[MemorySource(base.db, search, base.embedding)],
         listings=[MemoryListing(base.db)],
@@ -264,7 +265,7 @@ def _guests(base: Base, sessions: Sessions, contexts: Contexts) -> Parts:
     defaults = Defaults(base.settings.window, base.settings.session_ttl_s)
     kept = GuestStore(base.redis)
     guests = Guests(kept, ViewMaker(ExtractiveSummariser()), defaults)
-    hosts = Hosts(sessions, Exchanges(sessions, contexts), guests)
+    hosts = Hosts(sessions, Exchanges(sessions, contexts), guests, Marks(base.db, _superseding()))
     return Parts(
         provided={Hosts: hosts, Claims: Claims(guests, sessions)},
         handlers=[RemoveLeftover(kept)],

@@ -9,6 +9,7 @@ from uuid import UUID
 
 from app.core.evidence import Evidence
 from app.core.scope import Scope
+from app.core.superseding import Superseded
 
 
 class RememberedKind(StrEnum):
@@ -28,7 +29,7 @@ class Remembered:
 
     `place` is where it stands among all others, whatever its kind: an id that tells the time it was made, and never
     changes. `source` says what it comes from, and `trust` by whose word it is known, None where it claims nothing: a
-    record of what was said or given.
+    record of what was said or given. `superseded` are the values in the text that aren't current any more.
     """
 
     kind: RememberedKind
@@ -41,6 +42,7 @@ class Remembered:
     href: str
     evidence: Evidence | None = None
     expires_at: datetime | None = None
+    superseded: Sequence[Superseded] = ()
 
 
 class Listing(Protocol):

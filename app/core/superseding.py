@@ -84,6 +84,10 @@ class Outdated:
         # "张伟明" holds "张伟", and is nobody else for that.
         self._around = {value: [other for other in current if value in other] for value in self._former}
 
+    def __bool__(self) -> bool:
+        """Say whether there is anything former: what is shown of a text may differ then though the text is the same."""
+        return bool(self._former)
+
     def of(self, *texts: str | None) -> tuple[Superseded, ...]:
         """Return what of the texts is outdated, each former value once for each place."""
         if not self._former:

@@ -10,6 +10,7 @@ from app.core.errors import AppError
 from app.core.evidence import Evidence
 from app.core.moments import Snapshot
 from app.core.scope import Actor
+from app.core.superseding import NOTHING_OUTDATED, Outdated
 from app.core.text.sensitive import category
 from app.core.versions import etag
 
@@ -106,10 +107,11 @@ class Memory:
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """One fact, and the snapshot that it was read at."""
+    """One fact, the snapshot that it was read at, and what wasn't in force any more then."""
 
     memory: Memory
     snapshot: Snapshot
+    outdated: Outdated = NOTHING_OUTDATED
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,8 @@
 """The one list of everything remembered: pages of every kind, merged by when the items were made."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Final
 from uuid import UUID
 
 from app.core.audit import AuditEntry
@@ -9,8 +10,9 @@ from app.core.errors import AppError
 from app.core.moments import NOW, Snapshot
 from app.core.remembered import Listing, Remembered, RememberedKind
 from app.core.scope import Scope
+from app.core.superseding import Outdated, Superseding
 from app.infra.db.snapshots import look
-from app.infra.db.transaction import Database
+from app.infra.db.transaction import Database, Transaction
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,13 +25,18 @@ class Overview:
     more: bool
 
 
+# What is user memory itself says what holds.
+_CURRENT: Final = frozenset({RememberedKind.PROFILE, RememberedKind.PREFERENCE})
+
+
 class Overviews:
     """Lists everything that is remembered about a user."""
 
-    def __init__(self, db: Database, listings: Sequence[Listing]) -> None:
-        """Take the doors, and each kind of memory that lists itself."""
+    def __init__(self, db: Database, listings: Sequence[Listing], superseding: Superseding[Transaction]) -> None:
+        """Take the doors, each kind of memory that lists itself, and what knows the former values of user memory."""
         self._db = db
         self._listings = listings
+        self._superseding = superseding
 
     async def page(
         self,
@@ -51,8 +58,14 @@ class Overviews:
         seen = [each for each in asked if may(each.permission)]
         async with self._db.read(scope) as tx:
             snapshot = await look(tx, NOW)
+            outdated = await self._superseding.look(tx)
             tx.saw(AuditEntry("list", "memory"))
         # One after the other: side by side they would take as many connections from everybody else.
         found = [item for each in seen for item in await each.page(scope, before, limit + 1)]
         found.sort(key=lambda item: item.place, reverse=True)
-        return Overview(found[:limit], [each.kind for each in seen], snapshot, more=len(found) > limit)
+        shown = [item if item.kind in _CURRENT else _marked(item, outdated) for item in found[:limit]]
+        return Overview(shown, [each.kind for each in seen], snapshot, more=len(found) > limit)
+
+
+def _marked(item: Remembered, outdated: Outdated) -> Remembered:
+    return replace(item, superseded=outdated.of(item.text))

@@ -81,8 +81,8 @@ async def read(request: Request, memory_id: str, caller: Reader, memories: Servi
     """
     found = await memories.read(caller, parse("mem", memory_id), moment)
     version = found.memory.version
-    # The client may have read this version before it was erased: it must hear of that.
-    if version.content.state is State.KEPT and not_modified(request, version.number):
+    # The client may have read this version before it was erased, or superseded: it must hear of that.
+    if version.content.state is State.KEPT and not found.outdated and not_modified(request, version.number):
         return Response(status_code=304, headers={"ETag": etag(version.number)})
     return respond(rendered(read_answer(found), version=version.number))
 

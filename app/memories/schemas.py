@@ -11,6 +11,7 @@ from app.memories.model import MAX_TEXT_CHARS, Content, History, Memory, Origin,
 from app.memories.overview import Overview
 from app.web.evidence import CheckedEvidence, EvidenceAnswer, evidence_answer, evidence_of
 from app.web.moments import SnapshotAnswer, snapshot_fields
+from app.web.superseded import SupersededAnswer, superseded_answers
 from app.web.wire import Answer, JsonObject, Moment, Request, wrong
 
 
@@ -77,7 +78,9 @@ class MemoryVersionAnswer(MemoryContentAnswer):
 
 
 class MemoryReadAnswer(MemoryAnswer, SnapshotAnswer):
-    """A fact, and the snapshot that it was read at."""
+    """A fact, the snapshot that it was read at, and what of its text wasn't current any more then."""
+
+    superseded: list[SupersededAnswer]
 
 
 class RememberedAnswer(Answer):
@@ -95,6 +98,8 @@ class RememberedAnswer(Answer):
     created_at: Moment
     expires_at: Moment | None
     href: str
+    # What has changed since, of values that the text holds.
+    superseded: list[SupersededAnswer]
 
 
 class OverviewAnswer(Answer):
@@ -137,7 +142,8 @@ def memory_answer(memory: Memory) -> MemoryAnswer:
 
 def read_answer(found: Read) -> MemoryReadAnswer:
     """Show a fact that was read."""
-    return MemoryReadAnswer(**_memory(found.memory), **snapshot_fields(found.snapshot))
+    superseded = superseded_answers(found.outdated.of(found.memory.version.content.text))
+    return MemoryReadAnswer(**_memory(found.memory), **snapshot_fields(found.snapshot), superseded=superseded)
 
 
 def overview_answer(overview: Overview, next_cursor: str | None) -> OverviewAnswer:
@@ -153,6 +159,7 @@ def overview_answer(overview: Overview, next_cursor: str | None) -> OverviewAnsw
             created_at=item.created_at,
             expires_at=item.expires_at,
             href=item.href,
+            superseded=superseded_answers(item.superseded),
         )
         for item in overview.items
     ]

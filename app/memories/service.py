@@ -10,6 +10,7 @@ from app.core.idempotency import Attempt
 from app.core.ids import uuid7
 from app.core.moments import NOW, Moment
 from app.core.scope import Scope
+from app.core.superseding import Superseding
 from app.core.versions import Precondition, expected
 from app.infra.db.snapshots import look, settle
 from app.infra.db.transaction import Database, Transaction
@@ -32,9 +33,18 @@ from app.memories.model import (
 class Memories:
     """The facts of users."""
 
-    def __init__(self, db: Database, index: MemoryIndex, evidence: EvidenceCheck[Transaction]) -> None:
-        """Take the doors to the database, the index of facts, and what knows which evidence there is."""
+    def __init__(
+        self,
+        db: Database,
+        index: MemoryIndex,
+        evidence: EvidenceCheck[Transaction],
+        superseding: Superseding[Transaction],
+    ) -> None:
+        """Take the doors to the database, the index of facts, what knows which evidence there is, and what knows the
+        former values of user memory.
+        """
         self._db = db
+        self._superseding = superseding
         self._index = index
         self._evidence = evidence
 
@@ -73,8 +83,9 @@ class Memories:
                     raise AppError("not_found")
             else:
                 memory = await _required(tx, memory_id)
+            outdated = await self._superseding.look(tx, snapshot.number if snapshot.changes_since else None)
             tx.saw(AuditEntry("read", "memory", memory_id))
-        return Read(memory, snapshot)
+        return Read(memory, snapshot, outdated)
 
     async def history(self, scope: Scope, memory_id: UUID, before: int | None, limit: int) -> History:
         """Return the versions of a fact, newest first, older than version `before` where given. Raises `not_found`.

@@ -6,9 +6,11 @@ from uuid import UUID
 from app.core.assembly import Ask
 from app.core.idempotency import Attempt
 from app.core.scope import Guest, Scope
+from app.core.superseding import NOTHING_OUTDATED, Outdated
 from app.core.versions import Precondition
 from app.sessions.exchange import Exchanges
 from app.sessions.guests import Guests
+from app.sessions.marks import Marks
 from app.sessions.model import Changes, Draft, Exchanged, Message, MessagePage, Opened, Opening, View
 from app.sessions.service import Sessions
 
@@ -18,8 +20,9 @@ Caller = Scope | Guest
 class Hosts:
     """Takes a caller to where their sessions are. What each method does stands there."""
 
-    def __init__(self, sessions: Sessions, exchanges: Exchanges, guests: Guests) -> None:
-        """Take the sessions of users, their appends with a context, and the sessions of guests."""
+    def __init__(self, sessions: Sessions, exchanges: Exchanges, guests: Guests, marks: Marks) -> None:
+        """Take the sessions of users, their appends with a context, the sessions of guests, and what marks texts."""
+        self._marks = marks
         self._sessions = sessions
         self._exchanges = exchanges
         self._guests = guests
@@ -35,6 +38,10 @@ class Hosts:
         if isinstance(caller, Guest):
             return await self._guests.view(caller, session_id)
         return await self._sessions.view(caller, session_id)
+
+    async def outdated(self, caller: Caller) -> Outdated:
+        """Return what was in force once in the caller's memory, and isn't now. A guest has no memory."""
+        return NOTHING_OUTDATED if isinstance(caller, Guest) else await self._marks.outdated(caller)
 
     async def change(
         self,

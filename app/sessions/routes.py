@@ -1,5 +1,6 @@
 """HTTP for sessions, their messages, and recall."""
 
+import asyncio
 from typing import Annotated
 from uuid import UUID
 
@@ -19,9 +20,10 @@ from app.sessions.recall_schemas import recall as recall_of
 from app.sessions.schemas import (
     AppendAnswer,
     AppendRequest,
-    MessageAnswer,
     MessagePageAnswer,
     OpenedAnswer,
+    ReadMessageAnswer,
+    ReadSessionAnswer,
     SessionAnswer,
     SessionPageAnswer,
     SessionPatch,
@@ -30,9 +32,10 @@ from app.sessions.schemas import (
     changes,
     drafts,
     exchange_answer,
-    message_answer,
     opened_answer,
     opening,
+    read_message_answer,
+    read_session_answer,
     session_answer,
     session_item,
 )
@@ -93,13 +96,17 @@ async def list_sessions(
     return SessionPageAnswer(items=[session_item(item) for item in page.items], next_cursor=next_cursor(following))
 
 
-@router.get("/sessions/{session_id}", response_model=SessionAnswer, responses=problems("not_found"))
+@router.get("/sessions/{session_id}", response_model=ReadSessionAnswer, responses=problems("not_found"))
 async def read_session(request: Request, session_id: str, caller: ReaderOrGuest, hosts: Hosting) -> Response:
-    """Read a session and its summary. One that has expired is read like any other."""
-    view = await hosts.view(caller, parse("ses", session_id))
-    if not_modified(request, view.session.version):
+    """Read a session and its summary. One that has expired is read like any other.
+
+    `superseded` tells what of its texts has something newer in the profile or the preferences.
+    """
+    view, outdated = await asyncio.gather(hosts.view(caller, parse("ses", session_id)), hosts.outdated(caller))
+    # The version is the session's: what has been superseded since, the client must hear of.
+    if not outdated and not_modified(request, view.session.version):
         return Response(status_code=304, headers={"ETag": etag(view.session.version)})
-    return respond(_shown(view))
+    return respond(rendered(read_session_answer(view, outdated), version=view.session.version))
 
 
 @router.patch("/sessions/{session_id}", response_model=SessionAnswer, responses=CONDITIONAL)
@@ -173,14 +180,17 @@ async def list_messages(session_id: str, caller: ReaderOrGuest, hosts: Hosting, 
     """List the whole record of a session, the newest message first."""
     before = int(paging.after["seq"]) if paging.after else None
     page = await hosts.page_messages(caller, parse("ses", session_id), before, paging.limit)
+    outdated = await hosts.outdated(caller)
     following: Position | None = {"seq": page.items[-1].seq} if page.more else None
-    return MessagePageAnswer(items=[message_answer(item) for item in page.items], next_cursor=next_cursor(following))
+    items = [read_message_answer(item, outdated) for item in page.items]
+    return MessagePageAnswer(items=items, next_cursor=next_cursor(following))
 
 
 @router.get("/sessions/{session_id}/messages/{message_id}", responses=problems("not_found"))
-async def read_message(session_id: str, message_id: str, caller: ReaderOrGuest, hosts: Hosting) -> MessageAnswer:
+async def read_message(session_id: str, message_id: str, caller: ReaderOrGuest, hosts: Hosting) -> ReadMessageAnswer:
     """Read one message."""
-    return message_answer(await hosts.read_message(caller, parse("ses", session_id), parse("msg", message_id)))
+    message = await hosts.read_message(caller, parse("ses", session_id), parse("msg", message_id))
+    return read_message_answer(message, await hosts.outdated(caller))
 
 
 @router.delete(

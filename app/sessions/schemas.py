@@ -9,6 +9,7 @@ from pydantic import AfterValidator, Field, JsonValue, model_validator
 from app.core.assembly import Assembled
 from app.core.errors import AppError
 from app.core.ids import parse, show
+from app.core.superseding import Outdated
 from app.core.withholding import withheld_json
 from app.sessions.model import (
     Appended,
@@ -26,6 +27,7 @@ from app.sessions.model import (
 from app.sessions.summary import text_of
 from app.web.context import ContextAnswer, ContextWish, context_answer
 from app.web.problems import Problem, problem_of
+from app.web.superseded import SupersededAnswer, superseded_answers
 from app.web.wire import Answer, JsonObject, Moment, Request, wrong
 
 MAX_EXTERNAL_ID_CHARS = 256
@@ -159,6 +161,12 @@ class SessionAnswer(SessionItem):
     constraints_omitted: int
 
 
+class ReadSessionAnswer(SessionAnswer):
+    """A session that was read. `superseded`: what has changed since, of values that its title and summary hold."""
+
+    superseded: list[SupersededAnswer]
+
+
 class OpenedAnswer(SessionAnswer):
     """A session that was opened. `session_token` is told this once, of an anonymous session alone."""
 
@@ -189,10 +197,16 @@ class MessageAnswer(Answer):
     context_id: str | None
 
 
+class ReadMessageAnswer(MessageAnswer):
+    """A message that was read. `superseded`: what has changed since, of values that it holds."""
+
+    superseded: list[SupersededAnswer]
+
+
 class MessagePageAnswer(Answer):
     """Messages, the newest first."""
 
-    items: list[MessageAnswer]
+    items: list[ReadMessageAnswer]
     next_cursor: str | None
 
 
@@ -308,6 +322,19 @@ def message_answer(message: Message) -> MessageAnswer:
         stored_at=message.stored_at,
         context_id=show("ctx", message.context_id) if message.context_id else None,
     )
+
+
+def read_session_answer(view: View, outdated: Outdated) -> ReadSessionAnswer:
+    """Show a session that was read, with what isn't current of it."""
+    summary = view.summary
+    found = outdated.of(view.session.title, text_of(summary), *summary.constraints)
+    return ReadSessionAnswer(**dict(session_answer(view)), superseded=superseded_answers(found))
+
+
+def read_message_answer(message: Message, outdated: Outdated) -> ReadMessageAnswer:
+    """Show a message that was read, with what isn't current of it."""
+    found = outdated.of(message.text)
+    return ReadMessageAnswer(**dict(message_answer(message)), superseded=superseded_answers(found))
 
 
 def append_answer(appended: Appended) -> AppendAnswer:

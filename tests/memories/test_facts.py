@@ -31,7 +31,8 @@ async def test_a_fact_is_kept_as_it_was_said(client: MakeClient) -> None:
     assert (read.status_code, read.headers["etag"]) == (200, '"1"')
     shown = read.json()
     assert added.json().items() <= shown.items()
-    assert (shown.keys() - added.json().keys(), shown["changes_since"]) == ({"snapshot", "changes_since"}, 0)
+    beside = {"snapshot", "changes_since", "superseded"}
+    assert (shown.keys() - added.json().keys(), shown["changes_since"]) == (beside, 0)
     assert {name: shown[name] for name in ("text", "source", "confidence", "evidence", "metadata")} == {
         name: body[name] for name in ("text", "source", "confidence", "evidence", "metadata")
     }

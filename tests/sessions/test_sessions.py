@@ -24,7 +24,7 @@ async def test_a_new_session_has_the_defaults(client: MakeClient) -> None:
     assert (session["summary"], session["constraints"], session["metadata"]) == ("", [], {})
     assert session["agent"] == "helpdesk"
     assert session["expires_at"] > session["created_at"]
-    assert await read_session(alice, session) == session
+    assert await read_session(alice, session) == {**session, "superseded": []}
 
 
 async def test_an_external_id_names_one_session_however_many_ask_at_once(client: MakeClient) -> None:

@@ -189,3 +189,46 @@ async def test_versions_of_before_the_marks_are_looked_at(client: MakeClient, st
     finally:
         await connection.close()
     assert [tag["field"] for tag in await superseded(alice, question)] == ["attributes/email"]
+
+
+async def read(caller: httpx.AsyncClient, session: str, memory: str) -> dict[str, list[Body]]:
+    """Read what holds the old value, without a question; return by where it stands the newer items that are told."""
+    shown = {
+        "session": (await caller.get(f"/v1/sessions/{session}")).json(),
+        "memory": (await caller.get(f"/v1/memories/{memory}")).json(),
+    }
+    messages = (await caller.get(f"/v1/sessions/{session}/messages")).json()["items"]
+    shown |= {f"message {item['seq']}": item for item in messages}
+    shown["one message"] = (await caller.get(f"/v1/sessions/{session}/messages/{messages[0]['id']}")).json()
+    listed = (await caller.get("/v1/memories")).json()["items"]
+    shown |= {f"listed {item['kind']}": item for item in listed}
+    return {where: item["superseded"] for where, item in shown.items() if item["superseded"]}
+
+
+@pytest.mark.parametrize("said", [f"My mail is {OLD}.", f"我的邮箱是{OLD}，谢谢。"], ids=["en", "zh"])
+async def test_what_is_read_without_a_question_is_marked_too(client: MakeClient, said: str) -> None:
+    alice = await client()
+    session: str = (await alice.post("/v1/sessions", json={"window": 1, "title": said})).json()["id"]
+    messages = [{"role": "user", "content": text} for text in (said, "Thanks.", said)]
+    path = f"/v1/sessions/{session}/messages"
+    assert (await alice.post(path, json={"messages": messages})).status_code == 201
+    memory: str = (await alice.post("/v1/memories", json={"text": said})).json()["id"]
+    await patch(alice, 0, email=OLD)
+    assert await read(alice, session, memory) == {}
+    seen = (await alice.get(f"/v1/sessions/{session}")).headers["etag"]
+    assert (await alice.get(f"/v1/sessions/{session}", headers={"If-None-Match": seen})).status_code == 304
+
+    changed = await patch(alice, 1, email=NEW)
+    tag = {"kind": "profile", "id": changed["id"], "field": "attributes/email", "key": None, "version": 2}
+    places = {"session", "memory", "message 1", "message 3", "one message", "listed memory", "listed session"}
+    assert await read(alice, session, memory) == {where: [tag] for where in places}
+    # Neither the session nor the fact has another version: who has it already hears of the mark all the same.
+    for where in (f"/v1/sessions/{session}", f"/v1/memories/{memory}"):
+        assert (await alice.get(where, headers={"If-None-Match": seen})).status_code == 200
+        assert (await alice.get(where, headers={"If-None-Match": '"1"'})).status_code == 200
+    shown = await context(alice, session, "?", include=["summary", "messages"])
+    assert set(decided(shown)) == {"summary", "messages"}
+
+    back = await alice.post("/v1/profile/rollback", json={"to_version": 1}, headers={"If-Match": '"2"'})
+    assert back.status_code == 200
+    assert await read(alice, session, memory) == {}

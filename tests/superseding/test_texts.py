@@ -49,8 +49,43 @@ def test_common_words_dates_and_short_numbers_are_not(value: str) -> None:
 
 
 def test_names_are_looked_for_where_they_are_names() -> None:
-    assert [identifies(name, is_name=True) for name in ("Alice", "欧阳明", "Li", "张伟")] == [True, True, False, False]
-    assert not identifies("Alice")
+    names = ("Alice", "欧阳明", "Li", "张伟", "Bo")
+    assert [identifies(name, is_name=True) for name in names] == [True] * 5
+    assert not any(identifies(name) for name in names if name != "欧阳明")
+    assert not any(identifies(name, is_name=True) for name in ("B", "伟", "42", ""))
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("Li", "My name is Li."),
+        ("Li", "Hello, I’m LI, and"),
+        ("Bob", "call me Bob"),
+        ("Li", "我叫Li今年三十"),
+        ("张伟", "你好，我叫张伟。"),
+        ("张伟", "姓名：张伟\n电话"),
+        ("张伟", "名字 张伟"),
+    ],
+)
+def test_a_short_name_is_found_where_it_is_said_to_be_one(name: str, text: str) -> None:
+    assert holds(name, text)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("Li", "a li in China is half a kilometre"),
+        ("Will", "I will go"),
+        ("Li", "I am Lily"),
+        ("Li", "his surname is Lin"),
+        ("张伟", "我叫张伟明"),
+        ("张伟", "扩张伟大的事业"),
+        ("张伟", "张伟的合同"),
+        ("高兴", "我很高兴"),
+    ],
+)
+def test_a_short_name_is_not_found_in_other_words(name: str, text: str) -> None:
+    assert not holds(name, text)
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 """Where a value stands in a text as a whole word: an e-mail address not inside a longer one, next to Chinese text too.
 
 And which values are worth looking for: those that point at something ("new@x.example", "12 High Street"), not common
-words.
+words. A short name is one, and a part of many others ("Li", "张伟"): it is found where the text says that it is a name.
 """
 
 import re
@@ -17,6 +17,12 @@ _MIN_NAME_CHARS: Final = 5
 _MIN_HAN: Final = 5
 _MIN_HAN_NAME: Final = 3
 _MIN_PHONE_DIGITS: Final = 7
+_SHORT_NAME: Final = re.compile(r"[^\W\d_]{2,4}")
+# What a short name stands after, in folded text.
+_IS_NAMED: Final = (
+    r"(?:我叫|叫我|名叫|叫做|我是|(?:姓名|名字|称呼) ?(?:[:是叫为] ?)?"
+    r"|(?<!\w)(?:name(?:['’]s| is|:)|call me|i am|i['’]m|named|dear) )"
+)
 # Scripts that are written without spaces: where one stands beside a word, that word ends.
 _UNSPACED: Final = (range(0x2E80, 0xA000), range(0xAC00, 0xD7B0), range(0xF900, 0xFB00), range(0x20000, 0x40000))
 _EMAIL: Final = re.compile(r"[^\s@]+@[^\s@]+\.[^\s@.]{2,}")
@@ -51,6 +57,8 @@ def identifies(value: str, *, is_name: bool = False) -> bool:
     letters = sum(char.isalpha() for char in plain)
     digits = sum(char.isdigit() for char in plain)
     han = sum(_is_unspaced(char) for char in plain)
+    if is_name and _SHORT_NAME.fullmatch(plain):
+        return True
     if han:
         return han >= (_MIN_HAN_NAME if is_name or digits else _MIN_HAN)
     if " " in plain:
@@ -76,6 +84,9 @@ def spans(value: str, text: str) -> Iterator[tuple[int, int]]:
     if value.isdigit() and len(value) >= _MIN_PHONE_DIGITS:
         yield from _digit_spans(value, text)
         return
+    if _is_short_name(value):
+        yield from _named_spans(value, text)
+        return
     start = text.find(value) if value else -1
     while start >= 0:
         end = start + len(value)
@@ -91,6 +102,19 @@ def _digit_spans(digits: str, text: str) -> Iterator[tuple[int, int]]:
         start, end = found.span()
         if not _joins(text[max(0, start - 1) : start], digits[0]) and not _joins(text[end : end + 1], digits[-1]):
             yield start, end
+
+
+def _is_short_name(plain: str) -> bool:
+    shortest = _MIN_HAN_NAME if any(map(_is_unspaced, plain)) else _MIN_NAME_CHARS
+    return _SHORT_NAME.fullmatch(plain) is not None and len(plain) < shortest
+
+
+def _named_spans(name: str, text: str) -> Iterator[tuple[int, int]]:
+    if name in text:
+        # "我叫张伟明" doesn't hold "张伟", nor "I am Lily" "Li".
+        beyond = r"\w" if _is_unspaced(name[-1]) else r"[^\W\u2e80-\U0003ffff]"
+        for found in re.finditer(f"{_IS_NAMED}({re.escape(name)})(?!{beyond})", text):
+            yield found.span(1)
 
 
 def _is_whole(value: str, text: str, start: int, end: int) -> bool:
