@@ -12,13 +12,15 @@ from app.access.service import Access
 from app.base import Base, open_base
 from app.context import store as context_store
 from app.context import tables as context_tables
-from app.context.service import Contexts
+from app.context.log import MemoryLog
+from app.context.service import Contexts, Models
 from app.core.ageing import Ageing
 from app.core.evidence import EvidenceCheck
 from app.core.jobs import Handler
 from app.core.memory import Source, UserData
 from app.core.remembered import Listing
 from app.core.superseding import Superseding
+from app.core.updates import Updating
 from app.core.withholding import Registered
 from app.erasure import tables as erasure_tables
 from app.erasure.retained import PROOF, TOMBSTONE
@@ -29,6 +31,7 @@ from app.infra.chroma.files import ChromaFiles
 from app.infra.chroma.index import ChromaIndex
 from app.infra.db import tables as db_tables
 from app.infra.db.base import metadata as declarations
+from app.infra.db.between import Talk, Traces
 from app.infra.db.rows import OwnedRows
 from app.infra.db.transaction import Database, Transaction
 from app.infra.keys.directory import Directory
@@ -62,6 +65,7 @@ from app.memories.overview import Overviews
 from app.memories.search import MemorySearch
 from app.memories.service import Memories
 from app.memories.source import MemorySource
+from app.memories.updates import MemoryUpdates
 from app.preferences import tables as preference_tables
 from app.preferences.candidate_listing import CandidateListing
 from app.preferences.candidates import Candidates
@@ -71,11 +75,13 @@ from app.preferences.listing import PreferenceListing
 from app.preferences.proposals import Proposals
 from app.preferences.service import Preferences
 from app.preferences.source import PreferenceSource
+from app.preferences.updates import PreferenceUpdates
 from app.profile import tables as profile_tables
 from app.profile.former import FormerFacts
 from app.profile.listing import ProfileListing
 from app.profile.service import Profiles
 from app.profile.source import ProfileSource
+from app.profile.updates import ProfileUpdates
 from app.sessions import store as session_store
 from app.sessions import tables as session_tables
 from app.sessions.ageing import OldMessages
@@ -244,7 +250,8 @@ def _sessions(base: Base, facts: MemorySearch) -> tuple[Sessions, Parts]:
     defaults = Defaults(base.settings.window, base.settings.session_ttl_s)
     recalls = Recalls(base.db, segments, base.embedding, facts, _superseding())
     days, forget = base.settings.record_retention_days, context_store.forget_session
-    sessions = Sessions(base.db, window, views, segments, base.commits, defaults, forget)
+    traces = Traces(forget, context_store.forget_words, context_store.find_contexts)
+    sessions = Sessions(base.db, window, views, segments, base.commits, defaults, traces)
     old = OldMessages(base.db, segments, window, summariser, forget, keep=timedelta(days=days) if days else None)
     return sessions, Parts(
         provided={Sessions: sessions, Recalls: recalls},
@@ -344,10 +351,13 @@ def _knowledge(base: Base, registered: Registered) -> Parts:
 
 
 def _context(base: Base, sources: Sequence[Source]) -> tuple[Contexts, Parts]:
-    deadline_s, hold_session = base.settings.context_deadline_s, session_store.hold_session
-    contexts = Contexts(base.db, sources, base.embedding.count_tokens, deadline_s, hold_session, _superseding())
-    data = [OwnedRows(base.db, "memory_log", (context_tables.memory_log,))]
-    return contexts, Parts(provided={Contexts: contexts}, data=data)
+    models = Models({None: base.embedding.count_tokens}, base.model)
+    talk = Talk(session_store.hold_session, session_store.context_of, session_store.turns)
+    contexts = Contexts(base.db, sources, models, base.settings.context_deadline_s, talk.hold, _superseding())
+    updating: list[Updating[Transaction]] = [PreferenceUpdates(), ProfileUpdates(), MemoryUpdates()]
+    data = [OwnedRows(base.db, "memory_log", (context_tables.context_feedback, context_tables.memory_log))]
+    log = MemoryLog(base.db, talk, updating)
+    return contexts, Parts(provided={Contexts: contexts, MemoryLog: log}, data=data)
 
 
 def _erasure(erasures: Erasures) -> Parts:

@@ -8,12 +8,16 @@ below it is in.
 import html
 import json
 from collections.abc import Callable, Iterable, Sequence
+from typing import Final
 
 from app.core.assembly import KINDS, Block, Decision, Newer, Packed, Reason
 from app.core.memory import Candidate, Tier
 from app.core.superseding import Superseded
 
 Count = Callable[[str], int]
+
+# Raise it with every change of what the same candidates become: lines of the log name it.
+REVISION: Final = "1"
 
 # So many of a memory's outdated words are marked in the prompt; the decision names all that is newer.
 MAX_MARKS = 3

@@ -1,58 +1,69 @@
 """Context assembly: asks every source at once, packs what came in time, and keeps the reasons."""
 
 import asyncio
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from typing import Final
 from uuid import UUID
 
-import structlog
-
 from app.context import store
-from app.context.model import LogEntry
-from app.context.packing import Count, pack
-from app.core.assembly import Ask, Assembled, Decision, Packed, Reason
+from app.context.comparing import Replayed, differences
+from app.context.gathering import REQUIRED_EXTRA_S, Gathered, gather, unread, within
+from app.context.model import Call, LogEntry, Shown
+from app.context.packing import REVISION, Count, pack
+from app.core.assembly import Ask, Assembled, Packed, Reason
 from app.core.audit import AuditEntry
 from app.core.errors import AppError
-from app.core.ids import uuid7
+from app.core.ids import show, uuid7
 from app.core.memory import Candidate, Question, Source
-from app.core.moments import Moment
+from app.core.moments import Moment, Snapshot
 from app.core.scope import Scope
 from app.core.superseding import Outdated, Superseding
 from app.core.text.language import language
 from app.infra.db.between import HoldSession
-from app.infra.db.snapshots import look
+from app.infra.db.snapshots import look, show_snapshot
 from app.infra.db.transaction import Database, Transaction
 
-# How much longer than the deadline a required kind is waited for.
-REQUIRED_EXTRA_S = 2.0
-# Codes that are the answer to the whole call; anything else costs the answer only the kinds of the source that met it.
-_FOR_THE_CALLER = frozenset({"not_found", "erasing", "erased"})
-
 # What is read from user memory itself, at the snapshot.
-CURRENT = frozenset({"preferences", "profile"})
+CURRENT: Final = frozenset({"preferences", "profile"})
+# What the log keeps the words of: the session's summary changes, and is nowhere else as it was.
+SUMMARY: Final = frozenset({"constraints", "summary"})
 
-log = structlog.get_logger("cairn.context")
+
+@dataclass(frozen=True, slots=True)
+class Models:
+    """What counts the tokens of texts, by name, and the revision of the embedder that finds them. None names what the
+    settings name.
+    """
+
+    tokenizers: Mapping[str | None, Count]
+    embedder: str
+
+    @property
+    def revisions(self) -> Mapping[str, str]:
+        """What a line of the log tells of who made it."""
+        return {"embedder": self.embedder, "router": REVISION}
 
 
 class Contexts:
-    """Assembles contexts and reads their log. It holds no state."""
+    """Assembles contexts, and assembles them again. It holds no state."""
 
     def __init__(
         self,
         db: Database,
         sources: Sequence[Source],
-        count: Count,
+        models: Models,
         deadline_s: float,
         hold_session: HoldSession,
         superseding: Superseding[Transaction],
     ) -> None:
-        """Take every source of memory, the tokenizer's count of a text, what keeps a session while its context is
-        noted, and what knows the former values of user memory.
+        """Take every source of memory, what counts and finds, what keeps a session while its context is noted, and
+        what knows the former values of user memory.
         """
         self._db = db
         self._sources = sources
-        self._count = count
+        self._models = models
         self._deadline_s = deadline_s
         self._hold_session = hold_session
         self._superseding = superseding
@@ -61,11 +72,38 @@ class Contexts:
         """Return what enters the prompt and why. Raises `not_found` for a session that isn't the caller's, and
         `store_unavailable` where a required kind couldn't be asked.
         """
-        context_id, now = uuid7(), datetime.now(UTC)
+        now = datetime.now(UTC)
+        assembled = await self._assembled(scope, ask, now)
+        await within(self._keep(scope, ask, now, assembled), self._patience_s)
+        return assembled
+
+    async def replay(self, scope: Scope, context_id: UUID) -> Replayed:
+        """Return what the call that made a context would load now: of a call that named a snapshot, at that. Nothing is
+        noted of it. Raises `not_found`, and `conflict` where the question is gone with a message that was deleted.
+        """
         async with self._db.read(scope) as tx:
-            snapshot = await look(tx, Moment(ask.snapshot))
-            # In this transaction the last change is what holds now, which is found with less work.
-            outdated = await self._superseding.look(tx, snapshot.number if snapshot.changes_since else None)
+            entry = await store.find_entry(tx, context_id)
+            if entry is None:
+                raise AppError("not_found")
+            tx.saw(AuditEntry("replay", "memory_log", context_id))
+            ask = _again(entry, show_snapshot(tx.box, entry.snapshot))
+            box = tx.box
+        call = entry.call
+        caller = scope if call is None else replace(scope, agent=call.agent)
+        assembled = await self._assembled(caller, ask, datetime.now(UTC))
+        return Replayed(
+            entry,
+            assembled,
+            differences(entry.decisions, assembled.packed.decisions),
+            is_same_prompt=store.prompt_tag(box, assembled.packed) == entry.prompt_tag,
+        )
+
+    @property
+    def _patience_s(self) -> float:
+        return self._deadline_s + REQUIRED_EXTRA_S
+
+    async def _assembled(self, scope: Scope, ask: Ask, now: datetime) -> Assembled:
+        snapshot, outdated = await within(self._looked(scope, ask), self._patience_s)
         question = Question(
             text=ask.query,
             session_id=ask.session_id,
@@ -74,104 +112,73 @@ class Contexts:
             # The number is always named: sources that were asked for `now` would see a change made in between.
             snapshot=snapshot.number,
         )
-        candidates, failures = await self._gather(scope, question, ask.require)
+        gathered = await gather(self._sources, scope, question, ask.require, self._deadline_s)
+        failures = [*gathered.failures, *(unread(kind, Reason.NO_SCOPE) for kind in sorted(ask.no_scope))]
         missing = sorted({failure.kind for failure in failures})
         if ask.require.intersection(missing):
             raise AppError("store_unavailable", "a required kind of memory", headers={"Retry-After": "1"})
-        packed = await asyncio.to_thread(self._packed, candidates, outdated, ask)
-        packed = Packed(packed.prompt, packed.tokens, packed.blocks, [*packed.decisions, *failures])
-        await self._keep(scope, ask, context_id, now, snapshot.number, packed, missing)
-        return Assembled(context_id, snapshot, packed, missing)
+        packed = await asyncio.to_thread(self._packed, gathered, outdated, ask)
+        packed = replace(packed, decisions=[*packed.decisions, *failures])
+        return Assembled(uuid7(), snapshot, packed, missing)
 
-    def _packed(self, candidates: Sequence[Candidate], outdated: Outdated, ask: Ask) -> Packed:
-        marked = [candidate if candidate.kind in CURRENT else _marked(candidate, outdated) for candidate in candidates]
-        return pack(marked, ask.budget_tokens, self._count, language(ask.query))
-
-    async def read_log(self, scope: Scope, context_id: UUID) -> LogEntry:
-        """Return what a context was made of. Raises `not_found`."""
+    async def _looked(self, scope: Scope, ask: Ask) -> tuple[Snapshot, Outdated]:
         async with self._db.read(scope) as tx:
-            entry = await store.find_entry(tx, context_id)
-            if entry is None:
-                raise AppError("not_found")
-            tx.saw(AuditEntry("read", "memory_log", context_id))
-        return entry
+            snapshot = await look(tx, Moment(ask.snapshot))
+            # In this transaction the last change is what holds now, which is found with less work.
+            return snapshot, await self._superseding.look(tx, snapshot.number if snapshot.changes_since else None)
 
-    async def page_log(
-        self,
-        scope: Scope,
-        session_id: UUID | None,
-        before: UUID | None,
-        limit: int,
-    ) -> Sequence[LogEntry]:
-        """Return the log newest first, of one session where given, older than the context `before` where given."""
-        async with self._db.read(scope) as tx:
-            tx.saw(AuditEntry("list", "memory_log", session_id))
-            return await store.page_entries(tx, session_id, before, limit)
+    def _packed(self, gathered: Gathered, outdated: Outdated, ask: Ask) -> Packed:
+        marked = [each if each.kind in CURRENT else _marked(each, outdated) for each in gathered.candidates]
+        return pack(marked, ask.budget_tokens, self._models.tokenizers[ask.tokenizer], language(ask.query))
 
-    async def _gather(
-        self,
-        scope: Scope,
-        question: Question,
-        require: frozenset[str],
-    ) -> tuple[list[Candidate], list[Decision]]:
-        asked = [source for source in self._sources if source.kinds & question.include]
-        tasks = [asyncio.create_task(self._ask(source, scope, question)) for source in asked]
-        if tasks:
-            await asyncio.wait(tasks, timeout=self._deadline_s)
-        # Without what is required there is no answer: so it is given more time than the rest.
-        needed = [task for source, task in zip(asked, tasks, strict=True) if source.kinds & require and not task.done()]
-        if needed:
-            await asyncio.wait(needed, timeout=REQUIRED_EXTRA_S)
-        candidates: list[Candidate] = []
-        failures: list[Decision] = []
-        for source, task in zip(asked, tasks, strict=True):
-            result = task.result() if task.done() else Reason.SOURCE_LATE
-            task.cancel()
-            if isinstance(result, Reason):
-                kinds = sorted(source.kinds & question.include)
-                failures += [Decision(kind, "", 0, loaded=False, reason=result, tokens=0) for kind in kinds]
-            else:
-                candidates += result
-        return candidates, failures
-
-    async def _ask(self, source: Source, scope: Scope, question: Question) -> Sequence[Candidate] | Reason:
-        try:
-            return await source.gather(scope, question)
-        except AppError as error:
-            if error.code in _FOR_THE_CALLER:
-                raise
-            log.warning("source_failed", kinds=sorted(source.kinds), code=error.code)
-        except Exception as error:  # noqa: BLE001 - the per-source guard: one broken kind mustn't cost the others
-            log.warning("source_failed", kinds=sorted(source.kinds), error=type(error).__name__)
-        return Reason.SOURCE_FAILED
-
-    async def _keep(
-        self,
-        scope: Scope,
-        ask: Ask,
-        context_id: UUID,
-        now: datetime,
-        snapshot: int,
-        packed: Packed,
-        missing: Sequence[str],
-    ) -> None:
+    async def _keep(self, scope: Scope, ask: Ask, now: datetime, assembled: Assembled) -> None:
+        packed = assembled.packed
+        summary = [block for block in packed.blocks if block.kind in SUMMARY]
         async with self._db.write(scope) as tx:
+            version = None
             # What was asked in a session goes with it: none is noted after it was deleted.
-            if ask.session_id is not None and not await self._hold_session(tx, ask.session_id):
-                raise AppError("not_found")
+            if ask.session_id is not None:
+                version = await self._hold_session(tx, ask.session_id)
+                if version is None:
+                    raise AppError("not_found")
+            # Where the session has changed since it was read, a message may have been deleted that the summary holds.
+            is_cut = any(item.version != version for block in summary for item in block.items)
+            text = "\n".join(block.text for block in summary) or None
             entry = LogEntry(
-                id=context_id,
+                id=assembled.id,
                 session_id=ask.session_id,
                 created_at=now,
                 query=ask.query,
                 prompt_tag=store.prompt_tag(tx.box, packed),
-                snapshot=snapshot,
+                snapshot=assembled.snapshot.number,
                 budget_tokens=ask.budget_tokens,
                 tokens=packed.tokens,
-                missing=missing,
+                missing=assembled.missing,
                 decisions=packed.decisions,
+                call=Call.of(ask, scope.agent),
+                revisions=self._models.revisions,
+                shown=None if is_cut else Shown(text, store.prompt_sha256(packed)),
+                is_cut=is_cut,
             )
-            await store.insert_entry(tx, entry, AuditEntry("assemble", "context", context_id))
+            await store.insert_entry(tx, entry, AuditEntry("assemble", "context", assembled.id))
+
+
+def _again(entry: LogEntry, snapshot: str) -> Ask:
+    """Return the call that a line of the log is of. Nothing is required: the answer tells what is missing."""
+    if entry.query is None:
+        raise AppError("conflict", "the question was deleted with a message that said the same")
+    if entry.call is None:
+        raise AppError("conflict", f"how {show('ctx', entry.id)} was asked for wasn't kept yet")
+    return Ask(
+        query=entry.query,
+        session_id=entry.session_id,
+        budget_tokens=entry.budget_tokens,
+        include=frozenset(entry.call.include),
+        require=frozenset(),
+        snapshot=snapshot if entry.call.is_at_snapshot else None,
+        no_scope=frozenset(entry.call.no_scope),
+        tokenizer=entry.call.tokenizer,
+    )
 
 
 def _marked(candidate: Candidate, outdated: Outdated) -> Candidate:

@@ -15,7 +15,10 @@ KINDS = ("preferences", "profile", "constraints", "summary", "messages", "memori
 
 
 class Reason(StrEnum):
-    """Why a memory was loaded or left out. The list is closed."""
+    """Why a memory was loaded or left out. The list is closed.
+
+    `below_threshold`: others of its kind match better, or nothing of it matches. `no_scope`: the token may not read it.
+    """
 
     LOADED = "loaded"
     OVER_BUDGET = "over_budget"
@@ -96,7 +99,11 @@ class Assembled:
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """What a caller asks for. Empty `include` isn't possible: the schema fills it."""
+    """What a caller asks for: kinds that their token lets them read (`include`), and those that it doesn't
+    (`no_scope`).
+
+    `tokenizer` names what counts the tokens; None is what the settings name.
+    """
 
     query: str
     session_id: UUID | None
@@ -104,6 +111,8 @@ class Ask:
     include: frozenset[str]
     require: frozenset[str]
     snapshot: str | None
+    no_scope: frozenset[str] = frozenset()
+    tokenizer: str | None = None
 
 
 class Assembler(Protocol):

@@ -20,8 +20,6 @@ from app.infra.embedders.service import EmbeddingService
 from app.memories.model import Trust
 from app.memories.search import Hit, MemorySearch
 
-# Facts are asked for with what was said before, and stand in a block of their own.
-RECALL: Final = "recall"
 KIND: Final = "memories"
 
 # How the context says it is known.
@@ -33,7 +31,7 @@ log = structlog.get_logger("cairn.recall")
 class MemorySource:
     """Gives the facts that matter now. A Source of app.core.memory."""
 
-    kinds = frozenset({RECALL})
+    kinds = frozenset({KIND})
 
     def __init__(self, db: Database, search: MemorySearch, embedding: EmbeddingService) -> None:
         """Take the doors, what searches facts and what embeds questions."""

@@ -29,6 +29,16 @@ async def find(tx: Transaction, memory_id: UUID) -> Memory | None:
     return _read(row, tx.box) if row else None
 
 
+async def versions_from(tx: Transaction, message_ids: Sequence[UUID]) -> Sequence[Row[Any]]:
+    """Return fact, version, trust and message of each version that came of one of the messages."""
+    columns = ("memory_id", "version", "trust", "evidence_id")
+    asked = select(*(memory_versions.c[name] for name in columns)).filter_by(
+        usr=tx.scope.usr, evidence_kind=EvidenceKind.MESSAGE
+    )
+    asked = asked.where(memory_versions.c.evidence_id.in_(message_ids))
+    return await tx.rows(asked.order_by(memory_versions.c.change_number, memory_versions.c.memory_id))
+
+
 async def find_at(tx: Transaction, memory_id: UUID, number: int) -> Memory | None:
     """Return one fact as it was after the user's change of that number, None where there was none yet."""
     asked = (

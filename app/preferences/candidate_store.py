@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Row, Select, Update, and_, func, insert, select, update
+from sqlalchemy import Row, Select, Update, and_, func, insert, or_, select, update
 
 from app.core.audit import AuditEntry
 from app.core.evidence import Evidence, EvidenceKind
@@ -31,6 +31,16 @@ async def find_waiting(tx: Transaction, proposal: Proposal) -> Candidate | None:
     )
     row = await tx.row(same)
     return _read(row, tx.box) if row else None
+
+
+async def waiting_from(tx: Transaction, message_ids: Sequence[UUID]) -> Sequence[Candidate]:
+    """Return the candidates that one of the messages speaks for, and that still wait, oldest first."""
+    spoken = [
+        preference_candidates.c.evidence.contains([{"kind": EvidenceKind.MESSAGE, "id": each.hex}])
+        for each in message_ids
+    ]
+    asked = _shown(tx).where(preference_candidates.c.state == Fate.WAITING, or_(*spoken))
+    return [_read(row, tx.box) for row in await tx.rows(asked.order_by(preference_candidates.c.id))]
 
 
 async def page(tx: Transaction, before: UUID | None, limit: int) -> Sequence[Candidate]:

@@ -145,6 +145,16 @@ async def superseded(tx: Transaction, number: int | None, agent: str | None, lim
     return [Former(_read(row, tx.box), row.last) for row in await tx.rows(asked)]
 
 
+async def versions_from(tx: Transaction, message_ids: Sequence[UUID]) -> Sequence[Row[Any]]:
+    """Return preference, version, trust and message of each version that came of one of the messages."""
+    columns = ("preference_id", "version", "trust", "evidence_id")
+    asked = select(*(preference_versions.c[name] for name in columns)).filter_by(
+        usr=tx.scope.usr, evidence_kind=EvidenceKind.MESSAGE
+    )
+    asked = asked.where(preference_versions.c.evidence_id.in_(message_ids))
+    return await tx.rows(asked.order_by(preference_versions.c.change_number, preference_versions.c.preference_id))
+
+
 async def count(tx: Transaction) -> int:
     """Return how many preferences the user has, stubs and those of all agents included."""
     number: int = await tx.scalar(select(func.count()).select_from(preferences).filter_by(usr=tx.scope.usr))

@@ -6,6 +6,7 @@ What a profile says is read from its newest version. The profile's own row is wh
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
+from uuid import UUID
 
 from sqlalchemy import Row, Update, and_, bindparam, insert, literal, select, update
 from sqlalchemy.dialects.postgresql import Insert
@@ -29,6 +30,17 @@ async def find(tx: Transaction) -> Profile | None:
     newest = select(*_VERSION).filter_by(usr=tx.scope.usr).order_by(profile_versions.c.version.desc()).limit(1)
     row = await tx.row(newest)
     return _read(row, tx) if row else None
+
+
+async def versions_from(tx: Transaction, message_ids: Sequence[UUID]) -> Sequence[Row[Any]]:
+    """Return version and message of each version that came of one of the messages."""
+    columns = ("version", "evidence_id")
+    asked = select(*(profile_versions.c[name] for name in columns)).filter_by(
+        usr=tx.scope.usr, evidence_kind=EvidenceKind.MESSAGE
+    )
+    return await tx.rows(
+        asked.where(profile_versions.c.evidence_id.in_(message_ids)).order_by(profile_versions.c.version)
+    )
 
 
 async def find_at(tx: Transaction, number: int) -> Profile | None:

@@ -102,11 +102,14 @@ class Guests:
         drafts: Sequence[Draft],
         attempt: Attempt | None = None,
     ) -> Appended:
-        """Append messages. Raises `not_found`, and `quota_exceeded` where the session is full.
+        """Append messages. Raises `not_found`, `quota_exceeded` where the session is full, and `invalid` for a context:
+        a guest has none.
 
         A retry is told where the messages stand that are still there.
         """
         box, now = await self._box(guest, session_id), datetime.now(UTC)
+        if any(draft.context_id is not None for draft in drafts):
+            raise invalid("messages[].context_id", "must be a context of the user's own")
         sealed = await asyncio.to_thread(_sealed, box, session_id, drafts, now)
         append = box.tag("append", f"{attempt.route} {attempt.key}" if attempt else uuid4().hex).hex()
         request = box.tag("append-request", attempt.request.hex()).hex() if attempt else ""

@@ -1,6 +1,7 @@
 """HTTP for sessions, their messages, and recall."""
 
 import asyncio
+from functools import partial
 from typing import Annotated
 from uuid import UUID
 
@@ -245,7 +246,7 @@ def _asked(request: Request, body: AppendRequest, session_id: UUID) -> Ask | Non
     if body.context is None:
         return None
     require_also(request, "context:read")
-    return asked(body.context, session_id)
+    return asked(body.context, session_id, partial(may_also, request))
 
 
 def _exchanged(exchanged: Exchanged) -> Response:

@@ -9,14 +9,14 @@ from uuid import UUID
 import structlog
 
 from app.core.audit import AuditEntry
-from app.core.errors import AppError
+from app.core.errors import AppError, invalid
 from app.core.idempotency import Attempt, Replayed
 from app.core.ids import uuid7
 from app.core.jobs import Job
 from app.core.scope import Scope
 from app.core.versions import Precondition, expected
 from app.infra.db.appends import Fate
-from app.infra.db.between import ForgetTraces
+from app.infra.db.between import Traces
 from app.infra.db.group_commit import GroupCommit
 from app.infra.db.transaction import Database, Transaction
 from app.infra.segments.store import SegmentStore
@@ -69,10 +69,10 @@ class Sessions:
         segments: SegmentStore,
         commits: GroupCommit,
         defaults: Defaults,
-        forget_traces: ForgetTraces,
+        traces: Traces,
     ) -> None:
-        """Take the record, its hot copy, how both are read, the index of messages, what commits appends, and what goes
-        with a session.
+        """Take the record, its hot copy, how both are read, the index of messages, what commits appends, and what
+        contexts keep of sessions.
         """
         self._db = db
         self._window = window
@@ -80,7 +80,7 @@ class Sessions:
         self._segments = segments
         self._commits = commits
         self._defaults = defaults
-        self._forget_traces = forget_traces
+        self._traces = traces
 
     async def open(self, scope: Scope, opening: Opening, attempt: Attempt | None = None) -> Opened:
         """Make a session; where its external id has one already, return that as it is."""
@@ -155,7 +155,7 @@ class Sessions:
             entry = AuditEntry("delete", "session", session_id)
             await self._segments.remove(tx, await store.message_ids(tx, session_id), entry)
             await store.delete_session(tx, session_id, entry)
-            await self._forget_traces(tx, session_id, None, entry)
+            await self._traces.forget_session(tx, session_id, None, entry)
             await tx.forget_answers(session_id, entry)
             await tx.answer(None)
         await self._window.drop(scope, session_id)
@@ -246,6 +246,7 @@ class Sessions:
             if message.seq <= session.summary_seq:
                 summary = await self._views.summarised_anew(tx, session)
             await store.shrink_session(tx, session_id, summary, entry)
+            await self._traces.forget_words(tx, session_id, message.text, message.stored_at, entry)
             await tx.forget_answers(session_id, entry)
             await tx.answer(None)
         await self._window.drop(scope, session_id)
@@ -274,6 +275,7 @@ class Sessions:
         drafts: Sequence[Draft],
         attempt: Attempt | None,
     ) -> tuple[Reserved, Sequence[SealedMessage]]:
+        await self._require_contexts(scope, drafts, attempt)
         box = await self._db.box(scope)
         append = await appending.prepare(scope, box, session_id, drafts, self._segments, attempt)
         outcome = await self._commits.submit(append)
@@ -286,6 +288,21 @@ class Sessions:
             raise refusal
         reserved = appending.reserved(outcome)
         return reserved, appending.sealed(append, reserved)
+
+    async def _require_contexts(self, scope: Scope, drafts: Sequence[Draft], attempt: Attempt | None) -> None:
+        """Raise `invalid` where a message names a context that isn't one of the user's."""
+        named = {draft.context_id for draft in drafts if draft.context_id is not None}
+        if not named:
+            return
+        async with self._db.read(scope) as tx:
+            known = await self._traces.find_contexts(tx, named)
+        for place, draft in enumerate(drafts):
+            if draft.context_id is not None and draft.context_id not in known:
+                refusal = invalid(f"messages[{place}].context_id", "must be a context of the user's own")
+                if attempt is not None:
+                    # It may have been known when this was asked first: then that is answered.
+                    await self._db.refuse(scope, attempt, refusal)
+                raise refusal
 
     async def _found(self, tx: Transaction, opening: Opening) -> Session | None:
         if opening.external_id is None:

@@ -1,12 +1,12 @@
 """The record in SQL: sessions and messages, sealed on the way in and opened on the way out."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Row, delete, func, insert, literal, select, tuple_, update
+from sqlalchemy import ColumnElement, Row, delete, func, insert, select, tuple_, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from app.core.audit import AuditEntry
@@ -84,13 +84,15 @@ async def adopt_session(tx: Transaction, session: Session, entry: AuditEntry) ->
     return (await tx.change(made, entry)).rowcount == 1
 
 
-async def hold_session(tx: Transaction, session_id: UUID) -> bool:
-    """Keep the session, and what it says, from being deleted before the transaction ends; False where there is none.
+async def hold_session(tx: Transaction, session_id: UUID) -> int | None:
+    """Keep the session, and what it says, from being deleted before the transaction ends; return its version, None
+    where there is no such session.
 
     Appends don't wait for this; deletions do, and come after whatever this transaction writes about the session.
     """
-    held = select(literal(1)).where(_is(tx, session_id)).with_for_update(read=True, key_share=True)
-    return await tx.scalar(held) is not None
+    held = select(sessions.c.version).where(_is(tx, session_id)).with_for_update(read=True, key_share=True)
+    version: int | None = await tx.scalar(held)
+    return version
 
 
 async def find_session(tx: Transaction, session_id: UUID) -> Session | None:
@@ -201,6 +203,41 @@ async def existing_messages(tx: Transaction, ids: Collection[UUID]) -> Collectio
     """Return those of the ids that are messages of the user's; nothing is opened."""
     query = select(messages.c.id).where(messages.c.usr == tx.scope.usr, messages.c.id.in_(ids))
     return {row.id for row in await tx.rows(query)}
+
+
+async def context_of(tx: Transaction, message_id: UUID) -> UUID | None:
+    """Return the context that a message was made with; None where it names none, or isn't there."""
+    found: UUID | None = await tx.scalar(select(messages.c.context_id).filter_by(usr=tx.scope.usr, id=message_id))
+    return found
+
+
+async def turns(tx: Transaction, context_ids: Collection[UUID]) -> Mapping[UUID, Sequence[UUID]]:
+    """Return for contexts the messages of their turns, oldest first: what the user said last before the answer that
+    was made with the context, and that answer.
+    """
+    answer, asked, other = messages.alias("answer"), messages.alias("asked"), messages.alias("other")
+
+    def last(role: Role, before: ColumnElement[int]) -> ColumnElement[int]:
+        there = (other.c.usr == answer.c.usr) & (other.c.session_id == answer.c.session_id)
+        found = select(func.max(other.c.seq)).where(there, other.c.role == role.value, other.c.seq < before)
+        return func.coalesce(found.correlate_except(other).scalar_subquery(), 0)
+
+    is_asked = (
+        (asked.c.role == Role.USER.value)
+        & (asked.c.seq < answer.c.seq)
+        & (asked.c.seq > last(Role.ASSISTANT, last(Role.USER, answer.c.seq)))
+    )
+    within = (asked.c.usr == answer.c.usr) & (asked.c.session_id == answer.c.session_id)
+    rows = await tx.rows(
+        select(answer.c.context_id, asked.c.id)
+        .join_from(answer, asked, within & (is_asked | (asked.c.id == answer.c.id)))
+        .where(answer.c.usr == tx.scope.usr, answer.c.context_id.in_(context_ids))
+        .order_by(asked.c.seq)
+    )
+    found: dict[UUID, list[UUID]] = {}
+    for row in rows:
+        found.setdefault(row.context_id, []).append(row.id)
+    return found
 
 
 async def find_neighbours(tx: Transaction, places: Sequence[tuple[UUID, int]]) -> Sequence[Message]:

@@ -7,6 +7,7 @@ from sqlalchemy import (
     Column,
     DateTime,
     ForeignKeyConstraint,
+    Index,
     Integer,
     LargeBinary,
     PrimaryKeyConstraint,
@@ -14,6 +15,7 @@ from sqlalchemy import (
     UniqueConstraint,
     Uuid,
     false,
+    text,
 )
 
 from app.infra.db.base import owned
@@ -62,6 +64,7 @@ messages = owned(
     UniqueConstraint("usr", "session_id", "seq"),
     ForeignKeyConstraint(["usr", "session_id"], ["sessions.usr", "sessions.id"], ondelete="CASCADE"),
     CheckConstraint("role in ('user', 'assistant', 'system', 'tool')", name="role"),
+    Index(None, "usr", "context_id", postgresql_where=text("context_id is not null")),
 )
 
 # Anonymous sessions that the user has made theirs. A row outlives its session: what is left of that in Redis brings

@@ -90,8 +90,13 @@ async def identify(connection: HTTPConnection) -> Claims:
 def require(claims: Claims, permission: str) -> None:
     """Raise `missing_scope` where a token doesn't hold what is needed."""
     if not permits(claims.scopes, permission):
-        challenge = f'{CHALLENGE}, error="insufficient_scope", scope="{permission}"'
-        raise AppError("missing_scope", headers={"WWW-Authenticate": challenge}, scope=permission)
+        raise missing_scope(permission)
+
+
+def missing_scope(permission: str) -> AppError:
+    """Return the refusal of a token that doesn't hold what is needed."""
+    challenge = f'{CHALLENGE}, error="insufficient_scope", scope="{permission}"'
+    return AppError("missing_scope", headers={"WWW-Authenticate": challenge}, scope=permission)
 
 
 def require_also(request: Request, permission: str) -> None:

@@ -3,13 +3,15 @@
 Features never import each other; what their routes share is of this layer.
 """
 
-from typing import Annotated, Literal, Self
+from collections.abc import Callable, Mapping
+from typing import Annotated, Final, Literal, Self
 from uuid import UUID
 
 from pydantic import Field, model_validator
 
-from app.core.assembly import KINDS, Ask, Assembled, Decision
+from app.core.assembly import KINDS, Ask, Assembled, Decision, Packed, Reason
 from app.core.ids import show
+from app.web.auth import missing_scope
 from app.web.moments import SnapshotAnswer, snapshot_fields
 from app.web.wire import Answer, Request, wrong
 
@@ -22,6 +24,18 @@ Kind = Literal["summary", "messages", "profile", "preferences", "recall", "knowl
 ALL_KINDS: list[Kind] = ["summary", "messages", "profile", "preferences", "recall", "knowledge"]
 # Without these a prompt would lack what the user asked for: no prompt is better.
 REQUIRED = frozenset({"profile", "preferences"})
+# Facts are asked for with what was said before, and stand in a block of their own.
+WITH: Final[Mapping[str, tuple[str, ...]]] = {"recall": ("recall", "memories")}
+# What a token needs to be shown each kind.
+NEEDED: Final[Mapping[str, str]] = {
+    "summary": "sessions:read",
+    "messages": "sessions:read",
+    "profile": "profile:read",
+    "preferences": "preferences:read",
+    "recall": "sessions:read",
+    "memories": "memories:read",
+    "knowledge": "knowledge:read",
+}
 
 
 class ContextWish(Request):
@@ -70,7 +84,7 @@ class DecisionAnswer(Answer):
     id: str
     version: int
     loaded: bool
-    reason: str
+    reason: Reason
     tokens: int
     score: float | None = None
     superseded: list[NewerAnswer] = Field(default_factory=list)
@@ -88,17 +102,29 @@ class ContextAnswer(SnapshotAnswer):
     decisions: list[DecisionAnswer]
 
 
-def asked(wish: ContextWish, session_id: UUID | None) -> Ask:
-    """Return what a caller asks for."""
-    include = frozenset[str](wish.include)
+def asked(wish: ContextWish, session_id: UUID | None, may: Callable[[str], bool]) -> Ask:
+    """Return what a caller asks for. `may` says whether their token allows something.
+
+    Kinds that it doesn't let them read are left out, and told. Raises `missing_scope` where one of them is required.
+    """
+    wanted = _with(frozenset[str](wish.include))
+    require = _with(frozenset[str](REQUIRED & wanted if wish.require is None else wish.require))
+    no_scope = frozenset(kind for kind in wanted if not may(NEEDED[kind]))
+    for kind in sorted(require & no_scope):
+        raise missing_scope(NEEDED[kind])
     return Ask(
         query=wish.query,
         session_id=session_id,
         budget_tokens=wish.budget_tokens,
-        include=include,
-        require=frozenset(REQUIRED & include if wish.require is None else wish.require),
+        include=wanted - no_scope,
+        require=require,
         snapshot=wish.snapshot,
+        no_scope=no_scope,
     )
+
+
+def _with(kinds: frozenset[str]) -> frozenset[str]:
+    return frozenset(kind for named in kinds for kind in WITH.get(named, (named,)))
 
 
 def context_answer(assembled: Assembled) -> ContextAnswer:
@@ -118,9 +144,14 @@ def context_answer(assembled: Assembled) -> ContextAnswer:
             )
             for block in packed.blocks
         ],
-        usage={"total": packed.tokens, **packed.usage()},
+        usage=usage_of(packed),
         decisions=[decision_answer(decision) for decision in packed.decisions],
     )
+
+
+def usage_of(packed: Packed) -> dict[str, int]:
+    """Show the tokens of a prompt: all of them, and those of each kind."""
+    return {"total": packed.tokens, **packed.usage()}
 
 
 def decision_answer(decision: Decision) -> DecisionAnswer:
@@ -130,7 +161,7 @@ def decision_answer(decision: Decision) -> DecisionAnswer:
         id=decision.id,
         version=decision.version,
         loaded=decision.loaded,
-        reason=decision.reason.value,
+        reason=decision.reason,
         tokens=decision.tokens,
         score=decision.score,
         superseded=[NewerAnswer(kind=each.kind, id=each.id, version=each.version) for each in decision.superseded],

@@ -7,7 +7,7 @@ import httpx
 import pytest
 from sqlalchemy import select
 
-from app.context.service import Contexts
+from app.context.service import Contexts, Models
 from app.context.tables import memory_log
 from app.core.assembly import Ask, Reason
 from app.core.errors import AppError
@@ -63,7 +63,7 @@ def ask(require: frozenset[str] = frozenset()) -> Ask:
 
 def contexts(wiring: Wiring, *sources: Answering, deadline_s: float = 0.05) -> Contexts:
     """Assemble from these sources alone."""
-    return Contexts(wiring.db, sources, len, deadline_s, hold_session, Superseding([]))
+    return Contexts(wiring.db, sources, Models({None: len}, "none@1"), deadline_s, hold_session, Superseding([]))
 
 
 async def lines_of(client: httpx.AsyncClient, session_id: str) -> list[str]:

@@ -15,7 +15,7 @@ CATCHES_EVERYTHING = {
     "app/infra/queue/runner.py": "the job runner: what a handler raises is logged and tried again",
     "app/web/log.py": "the request log: what flies past it is logged with its request, and answered with 500",
     "app/sessions/exchange.py": "an append that is stored isn't answered as failed, whatever befalls its context",
-    "app/context/service.py": "the per-source guard: a source that fails costs the prompt its kinds and nothing else",
+    "app/context/gathering.py": "the per-source guard: a source that fails costs the prompt its kinds and nothing else",
 }
 
 READS_SETTINGS = {

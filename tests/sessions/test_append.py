@@ -51,7 +51,8 @@ async def test_a_message_keeps_everything_it_came_with(client: MakeClient) -> No
     alice = await client()
     session = await open_session(alice)
     call = {"id": "call_1", "type": "function", "function": {"name": "find", "arguments": '{"q": "猫"}'}}
-    context_id = "ctx_" + "0" * 31 + "1"
+    made = await alice.post("/v1/context", json={"query": "What is there?", "include": ["profile"]})
+    context_id = made.json()["context_id"]
     sent = [
         said("What is there?", name="Ana", metadata={"channel": "phone", "n": [1, 2.5, None, {"深": True}]}),
         {"role": "assistant", "content": None, "tool_calls": [call], "context_id": context_id},

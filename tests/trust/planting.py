@@ -158,6 +158,10 @@ def ask(client: httpx.Client) -> None:
         return context.status_code == 200 and SHOWN in context.json()["prompt"]
 
     assert becomes_true(is_assembled, ASSEMBLED_WITHIN_S)
+    made = client.get("/v1/memory-log").json()["items"][0]["context_id"]
+    marked = {"useful": False, "correction": secret("correction")}
+    assert client.post(f"/v1/context/{made}/feedback", json=marked).status_code == 200
+    assert SHOWN in client.get(f"/v1/memory-log/{made}").json()["feedback"]["correction"]
     found = client.post("/v1/knowledge/search", json=question | {"doc_type": [f"{SHOWN} type", f"{SHOWN} uploaded"]})
     assert SHOWN in found.json()["hits"][0]["text"]
     recalled = client.post("/v1/recall", json=question)

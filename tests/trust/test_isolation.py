@@ -37,6 +37,7 @@ NAMES = {"key": "walrus.key", "field": "name"}
 BODIES: Mapping[str, Json] = {
     "PATCH /v1/sessions/{session_id}": {"title": "taken over"},
     "POST /v1/sessions/{session_id}/messages": {"messages": [{"role": "user", "content": "taken over"}]},
+    "POST /v1/context/{context_id}/feedback": {"useful": True},
     "PUT /v1/knowledge/documents/{document_id}": {"text": "taken over", "doc_type": "note"},
     "PUT /v1/memories/{memory_id}": {"text": "taken over", "source": "explicit"},
     "PUT /v1/preferences/{key}": {"value": "taken over"},
@@ -121,7 +122,9 @@ async def furnish(client: httpx.AsyncClient, word: str) -> Person:
         session = await send("POST", "/v1/sessions", {"title": word})
         message = {"role": "user", "content": word}
         appended = await send("POST", f"/v1/sessions/{session['id']}/messages", {"messages": [message, message]})
-        document = await send("POST", "/v1/knowledge/documents", {"text": word, "doc_type": word, "title": word})
+        document = await send(
+            "POST", "/v1/knowledge/documents", {"text": f"{word} {session['id']}", "doc_type": word, "title": word}
+        )
         memory = await send("POST", "/v1/memories", {"text": word, "metadata": {word: word}})
         context = await send("POST", "/v1/context", {"query": word, "session_id": session["id"]})
         return {
@@ -256,11 +259,12 @@ async def test_someone_elses_id_in_a_body_or_a_filter_is_one_that_never_was(
     def requests(of: Mapping[str, str]) -> Iterator[tuple[int, str, str, Json | None]]:
         yield 404, "POST", "/v1/context", {"query": SECRET, "session_id": of["session_id"]}
         yield 404, "POST", "/v1/recall", {"query": SECRET, "session_id": of["session_id"]}
-        # Filters that nothing passes, and a note of what a message was made with: they open nothing.
-        yield 200, "GET", f"/v1/memory-log?session_id={of['session_id']}", None
+        # Filters that nothing passes.
+        for name in ("session_id", "message_id", "context_id"):
+            yield 200, "GET", f"/v1/memory-log?{name}={of[name]}", None
         yield 200, "POST", "/v1/knowledge/search", {"query": SECRET, "document_ids": [of["document_id"]]}
         said = {"role": "assistant", "content": "x", "context_id": of["context_id"]}
-        yield 201, "POST", f"/v1/sessions/{own}/messages", {"messages": [said]}
+        yield 422, "POST", f"/v1/sessions/{own}/messages", {"messages": [said]}
         value: Json = {"value": 1, "evidence": evidence(of)}
         yield 422, "PUT", "/v1/preferences/of.evidence", value
         yield 422, "POST", "/v1/preference-proposals", value | {"key": "of.evidence", "confidence": 0.5}
