@@ -5,6 +5,7 @@ from fastapi import APIRouter
 from app.access import routes as access_routes
 from app.context import routes as context_routes
 from app.erasure import routes as erasure_routes
+from app.knowledge import event_routes
 from app.knowledge import routes as knowledge_routes
 from app.memories import routes as memory_routes
 from app.preferences import proposal_routes
@@ -26,6 +27,7 @@ def routers() -> list[APIRouter]:
         profile_routes.router,
         memory_routes.router,
         knowledge_routes.router,
+        event_routes.router,
         context_routes.router,
         erasure_routes.router,
         access_routes.router,

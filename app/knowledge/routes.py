@@ -1,13 +1,11 @@
 """HTTP for knowledge."""
 
-from collections.abc import AsyncIterator
 from dataclasses import replace as with_changes
 from typing import Annotated, Any, Final
 
-from fastapi import APIRouter, Depends, Header, Query, Request, Response
+from fastapi import APIRouter, Depends, Request, Response
 from fastapi.responses import StreamingResponse
 
-from app.core.errors import AppError
 from app.core.idempotency import Answer
 from app.core.ids import parse, show
 from app.core.scope import Scope
@@ -28,6 +26,7 @@ from app.knowledge.schemas import (
     page_answer,
     query,
     search_answer,
+    shown_document,
     upload_description,
     upload_properties,
     usage_answer,
@@ -35,7 +34,6 @@ from app.knowledge.schemas import (
 from app.knowledge.search import Search
 from app.knowledge.service import Documents
 from app.knowledge.uploads import Uploads
-from app.knowledge.watching import MAX_WAIT_S, Watching
 from app.web.auth import allow
 from app.web.idempotency import attempted, rendered, respond
 from app.web.paging import Paging, next_cursor, page_of
@@ -44,8 +42,6 @@ from app.web.problems import problems
 from app.web.provide import provided
 
 PREFIX: Final = "/v1/knowledge"
-EVENT_STREAM: Final = "text/event-stream"
-RETRY_MS: Final = 2_000
 
 router = APIRouter(prefix=PREFIX, tags=["knowledge"])
 
@@ -55,8 +51,6 @@ Service = Annotated[Documents, Depends(provided(Documents))]
 If = Annotated[Precondition, Depends(conditional)]
 IfAny = Annotated[Precondition, Depends(conditional_or_any)]
 Page = Annotated[Paging, Depends(page_of)]
-WaitS = Annotated[float | None, Query(ge=0, le=MAX_WAIT_S, description="Answer once, as JSON, after at most so long.")]
-LastEventId = Annotated[str | None, Header(alias="Last-Event-ID", description="The last event that was seen.")]
 
 _BINARY: dict[str, Any] = {"schema": {"type": "string", "contentMediaType": "application/octet-stream"}}
 _UPLOAD: dict[str, Any] = {
@@ -131,7 +125,7 @@ async def read(request: Request, document_id: str, caller: Reader, documents: Se
     document = await documents.read(caller, parse("doc", document_id))
     if _is_known(request, document):
         return Response(status_code=304, headers={"ETag": etag(document.version)})
-    return respond(_shown(document))
+    return respond(shown_document(document))
 
 
 @router.put(
@@ -202,35 +196,6 @@ async def content(document_id: str, caller: Reader, documents: Service) -> Respo
     return StreamingResponse(parts, headers=headers, media_type=_content_type(document))
 
 
-@router.get(
-    "/documents/{document_id}/events",
-    response_model=DocumentAnswer,
-    responses={
-        200: {
-            "description": "One event for each change, or the document.",
-            "content": {EVENT_STREAM: {"schema": {"type": "string"}}},
-        },
-        204: {"description": "Nothing will follow the last event that was seen."},
-        **problems("not_found"),
-    },
-)
-async def events(
-    document_id: str,
-    caller: Reader,
-    watching: Annotated[Watching, Depends(provided(Watching))],
-    wait_s: WaitS = None,
-    last_event_id: LastEventId = None,
-) -> Response:
-    """Follow a document until it is ready or has failed: as server-sent events, or with `wait_s` as one answer."""
-    found = parse("doc", document_id)
-    if wait_s is not None:
-        return respond(_shown(await watching.settled(caller, found, wait_s)))
-    document = await watching.seen(caller, found)
-    if document.is_settled and last_event_id == _event_id(document):
-        return Response(status_code=204)
-    return StreamingResponse(_events(caller, document, watching), media_type=EVENT_STREAM)
-
-
 @router.get("/usage")
 async def read_usage(caller: Reader, usages: Annotated[Usages, Depends(provided(Usages))]) -> UsageAnswer:
     """Tell how many documents, bytes and chunks there are, and how many there may be."""
@@ -256,12 +221,6 @@ def _nothing(_: None) -> Answer:
     return rendered(None, 204)
 
 
-def _shown(document: Document) -> Answer:
-    weak = {} if document.is_settled else {"ETag": f"W/{etag(document.version)}"}
-    shown = rendered(document_answer(document), version=document.version)
-    return with_changes(shown, headers={**shown.headers, **weak})
-
-
 def _is_known(request: Request, document: Document) -> bool:
     """Whether the client has this state: a weak ETag was given while it was still changing, and says nothing."""
     return (
@@ -274,22 +233,3 @@ def _is_known(request: Request, document: Document) -> bool:
 def _content_type(document: Document) -> str:
     charset = f"; charset={document.encoding.removesuffix('-sig')}" if document.encoding else ""
     return document.media_type.value + charset
-
-
-async def _events(caller: Scope, document: Document, watching: Watching) -> AsyncIterator[str]:
-    yield f"retry: {RETRY_MS}\n\n"
-    yield _event("status", document)
-    try:
-        async for later in watching.follow(caller, document):
-            document = later
-            yield _event("status", document)
-    except AppError as error:
-        yield f"event: {'deleted' if error.code == 'not_found' else 'error'}\ndata: {{}}\n\n"
-
-
-def _event(name: str, document: Document) -> str:
-    return f"event: {name}\nid: {_event_id(document)}\ndata: {document_answer(document).model_dump_json()}\n\n"
-
-
-def _event_id(document: Document) -> str:
-    return f"{document.version}-{document.status.value}"

@@ -1,13 +1,16 @@
 """Knowledge on the wire."""
 
 import json
+from dataclasses import replace
 from typing import Annotated, Any
 
 from fastapi.exceptions import RequestValidationError
 from pydantic import AfterValidator, Field, JsonValue, ValidationError
 
 from app.core.errors import invalid
+from app.core.idempotency import Answer as Kept
 from app.core.ids import parse, show
+from app.core.versions import etag
 from app.core.withholding import withheld_text
 from app.knowledge.model import (
     MAX_DOC_TYPE_CHARS,
@@ -26,6 +29,7 @@ from app.knowledge.model import (
 )
 from app.knowledge.multipart import Form
 from app.knowledge.quotas import Quotas
+from app.web.idempotency import rendered
 from app.web.superseded import SupersededAnswer, superseded_answers
 from app.web.wire import Answer, JsonObject, Moment, Request, wrong
 
@@ -110,6 +114,17 @@ class DocumentAnswer(Answer):
     original_kept: bool
     created_at: Moment
     updated_at: Moment
+
+
+class StatusAnswer(Answer):
+    """How far a document has come: nothing of what it says, or of what was said of it."""
+
+    id: str
+    version: int
+    searched_version: int | None
+    status: str
+    progress: float
+    reason: str | None
 
 
 class PageAnswer(Answer):
@@ -261,6 +276,25 @@ def document_answer(document: Document) -> DocumentAnswer:
         original_kept=document.original_kept,
         created_at=document.created_at,
         updated_at=document.updated_at,
+    )
+
+
+def shown_document(document: Document) -> Kept:
+    """Return the answer that shows a document. Its ETag is weak until it is settled: it changes meanwhile."""
+    shown = rendered(document_answer(document), version=document.version)
+    weak = {} if document.is_settled else {"ETag": f"W/{etag(document.version)}"}
+    return replace(shown, headers={**shown.headers, **weak})
+
+
+def status_answer(document: Document) -> StatusAnswer:
+    """Show how far a document has come."""
+    return StatusAnswer(
+        id=show("doc", document.id),
+        version=document.version,
+        searched_version=document.indexed_version,
+        status=document.status.value,
+        progress=round(document.progress, 3),
+        reason=None if document.failure is None else document.failure.value,
     )
 
 
