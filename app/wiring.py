@@ -34,6 +34,7 @@ from app.infra.db.base import metadata as declarations
 from app.infra.db.between import Talk, Traces
 from app.infra.db.rows import OwnedRows
 from app.infra.db.transaction import Database, Transaction
+from app.infra.extraction.extractor import Extractor
 from app.infra.keys.directory import Directory
 from app.infra.keys.vault import Vault
 from app.infra.queue.ageing import AgeWatch
@@ -338,7 +339,7 @@ def _knowledge(base: Base, registered: Registered) -> Parts:
     return Parts(
         provided={type(each): each for each in provided},
         handlers=[
-            IngestDocument(db, segments, embedding, quotas, registered),
+            IngestDocument(db, segments, embedding, Extractor(), quotas, registered),
             IndexChunks(db, segments, keeper),
             RebuildIndex(keeper),
             SweepUpload(db),

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from app.knowledge.failures import failure_list_markdown
 from app.main import openapi_document
 from app.settings import settings_table_markdown
 from app.web.problems import problem_list_markdown
@@ -31,7 +32,7 @@ def openapi(check: bool, write: bool) -> None:  # noqa: FBT001 - a flag of the c
 @click.option("--write", is_flag=True, help="Write the file in the repository.")
 def problems(check: bool, write: bool) -> None:  # noqa: FBT001 - a flag of the command line
     """Print the list of problems."""
-    _give(PROBLEMS_FILE, problem_list_markdown(), check=check, write=write)
+    _give(PROBLEMS_FILE, problem_list_markdown() + failure_list_markdown(), check=check, write=write)
 
 
 @click.command("settings")

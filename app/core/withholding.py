@@ -6,6 +6,7 @@ in. Everything that comes in is made of `app.web.wire.Request`, which masks it; 
 
 import json
 import re
+from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from typing import Final, NamedTuple, Protocol, TypeVar, cast
@@ -76,16 +77,34 @@ def merged(found: Iterable[Found]) -> list[Found]:
 
 def withheld_text(text: str) -> str:
     """Return the text with a mask for each number, in Chinese where the text is. Twice is the same as once."""
+    return withheld_with_places(text, ())[0]
+
+
+def withheld_with_places(text: str, places: Sequence[int]) -> tuple[str, list[int]]:
+    """Return the text with a mask for each number, and where places of it are then.
+
+    A place inside a number moves to the end of its mask.
+    """
     found = _found(text)
     if not found:
-        return text
+        return text, list(places)
     is_chinese = _HAN.search(text) is not None
     parts: list[str] = []
+    starts, shifts = [0], [0]
     end = 0
     for each in found:
-        parts += [text[end : each.start], _mask(each.kind, is_chinese=is_chinese)]
+        mask = _mask(each.kind, is_chinese=is_chinese)
+        parts += [text[end : each.start], mask]
         end = each.end
-    return "".join(parts) + text[end:]
+        starts.append(each.start + 1)
+        shifts.append(shifts[-1] + len(mask) - (each.end - each.start))
+    ends = [0, *(each.end for each in found)]
+
+    def moved(place: int) -> int:
+        last = bisect_right(starts, place) - 1
+        return max(place, ends[last]) + shifts[last]
+
+    return "".join(parts) + text[end:], [moved(place) for place in places]
 
 
 def withheld(value: T) -> T:

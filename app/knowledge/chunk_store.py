@@ -242,6 +242,8 @@ def _passage(row: Row[Any], box: Box) -> Passage:  # Any: the columns of `passag
 def _sealed(box: Box, piece: StoredChunk) -> dict[str, Any]:  # Any: the values of columns
     location = piece.chunk.location
     shown = {"start": location.start, "end": location.end, "headings": location.headings}
+    if location.page is not None:
+        shown |= {"page": location.page, "end_page": location.end_page}
     return {
         "id": piece.id,
         "ordinal": piece.ordinal,
@@ -258,7 +260,9 @@ def _text(box: Box, chunk_id: UUID, sealed: bytes) -> str:
 
 def _location(box: Box, chunk_id: UUID, sealed: bytes) -> Location:
     shown = box.open_json(sealed, Place("chunks", "location_sealed", chunk_id))
-    return Location(shown["start"], shown["end"], tuple(shown["headings"]))
+    return Location(
+        shown["start"], shown["end"], tuple(shown["headings"]), page=shown.get("page"), end_page=shown.get("end_page")
+    )
 
 
 def _vector(box: Box, chunk_id: UUID, sealed: bytes) -> NDArray[np.float32]:

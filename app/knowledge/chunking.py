@@ -7,14 +7,15 @@ chunk, never on the text. A cut never comes between the number of a clause and i
 import math
 import re
 import unicodedata
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
+from app.core.text.clauses import ends_in_clause_number, is_clause_number, opens_item
 from app.core.text.sentences import sentences
-from app.knowledge.clauses import ends_in_clause_number, is_clause_number, opens_item
-from app.knowledge.encodings import MediaType
+from app.infra.extraction.model import NO_LAYOUT, Layout, MediaType
 from app.knowledge.headings import Section, sections
 from app.knowledge.model import Chunk, Location
 
@@ -36,21 +37,30 @@ class Unit:
     opens_paragraph: bool
 
 
-def chunk(text: str, media_type: MediaType) -> list[Chunk]:
-    """Return the chunks of a text in its order; none where there is nothing but white space."""
+def chunk(text: str, media_type: MediaType, layout: Layout = NO_LAYOUT) -> list[Chunk]:
+    """Return the chunks of a text in its order; none where there is nothing but white space.
+
+    A page's end is no border: a sentence goes on over it, and its chunk says both pages.
+    """
     if not text.strip():
         return []
-    return [piece for section in sections(text, media_type) for piece in _chunks(text, section)]
+    found = sections(text, media_type, layout)
+    return [piece for section in found for piece in _chunks(text, section, layout.pages)]
 
 
-def _chunks(text: str, section: Section) -> Iterator[Chunk]:
+def _chunks(text: str, section: Section, pages: Sequence[int]) -> Iterator[Chunk]:
     units = _units(text, section)
     begin = 0
     for end in _ends(units):
         start = _with_overlap(units, begin)
         span = units[start].start, units[end - 1].end
-        yield Chunk(text[slice(*span)], Location(*span, section.headings))
+        on = _page(pages, span[0]), _page(pages, max(span[0], span[1] - 1))
+        yield Chunk(text[slice(*span)], Location(*span, section.headings, *on))
         begin = end
+
+
+def _page(pages: Sequence[int], place: int) -> int | None:
+    return max(1, bisect_right(pages, place)) if pages else None
 
 
 def _units(text: str, section: Section) -> list[Unit]:

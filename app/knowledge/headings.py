@@ -5,15 +5,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from app.knowledge.encodings import MediaType
+from app.core.text.clauses import numbered_heading
+from app.infra.extraction.model import NO_LAYOUT, Layout, MediaType
 
 MAX_HEADING_CHARS: Final = 200
 _ATX: Final = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*")
 _UNDERLINE: Final = re.compile(r" {0,3}(=+|-{2,})[ \t]*")
 _FENCE: Final = re.compile(r" {0,3}(`{3,}|~{3,})")
-_CHINESE: Final = re.compile(r"\s*第[零〇一二三四五六七八九十百千\d]{1,7}([编編篇部章节節])(?:\s*\S.{0,60})?")
-_ENGLISH: Final = re.compile(r"\s*(part|chapter)\s+(?:\d{1,4}|[ivxlc]{1,7})\b[^.!?]{0,80}", re.IGNORECASE)
-_LEVELS: Final = {"编": 1, "編": 1, "篇": 1, "部": 1, "part": 1, "章": 2, "chapter": 2, "节": 3, "節": 3}
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,14 +32,14 @@ class _Heading:
     title: str
 
 
-def sections(text: str, media_type: MediaType) -> Iterator[Section]:
+def sections(text: str, media_type: MediaType, layout: Layout = NO_LAYOUT) -> Iterator[Section]:
     """Yield the sections of a text, one after the other without a gap.
 
     A heading with nothing but another heading under it has no section of its own: it opens that of the next one.
     """
     path: list[_Heading] = []
     start = body = 0
-    for heading in _headings(text, media_type):
+    for heading in _headings(text, media_type, layout):
         if text[body : heading.start].strip():
             yield Section(start, body, heading.start, _titles(path))
             start = heading.start
@@ -54,7 +52,25 @@ def _titles(path: Sequence[_Heading]) -> tuple[str, ...]:
     return tuple(heading.title for heading in path if heading.title)
 
 
-def _headings(text: str, media_type: MediaType) -> Iterator[_Heading]:
+def _headings(text: str, media_type: MediaType, layout: Layout) -> Iterator[_Heading]:
+    """Yield what the file says is a heading, and between these what its form shows to be one."""
+    if media_type is MediaType.CSV:
+        return
+    end = 0
+    said = [_Heading(each.start, each.end, each.level, text[each.start : each.end].strip()) for each in layout.headings]
+    written = iter(_written(text, media_type))
+    here = next(written, None)
+    for each in [*said, _Heading(len(text), len(text), 0, "")]:
+        while here is not None and here.start < each.start:
+            if here.start >= end:
+                yield here
+            here = next(written, None)
+        if each.level:
+            yield each
+        end = each.end
+
+
+def _written(text: str, media_type: MediaType) -> Iterator[_Heading]:
     fence = None
     before, before_start, before_last = "", 0, ""
     position = 0
@@ -87,7 +103,5 @@ def _heading_of(line: str, media_type: MediaType) -> tuple[int, str] | None:
         return None
     if media_type is MediaType.MARKDOWN and (atx := _ATX.fullmatch(line)):
         return len(atx[1]), (atx[2] or "").strip()
-    for form in (_CHINESE, _ENGLISH):
-        if found := form.fullmatch(line):
-            return _LEVELS[found[1].lower()], line.strip()
-    return None
+    level = numbered_heading(line)
+    return None if level is None else (level, line.strip())

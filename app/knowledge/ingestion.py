@@ -6,7 +6,7 @@ It may be killed anywhere and run again: what was embedded is kept, chunk by chu
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Final
@@ -20,17 +20,18 @@ from app.core.jobs import Job
 from app.core.scope import Scope
 from app.core.text.language import language_code
 from app.core.text.terms import terms
-from app.core.withholding import Registered, withheld_text
+from app.core.withholding import Registered, holds_secret, withheld_with_places
 from app.infra.crypto.box import Box
 from app.infra.db.transaction import Database
 from app.infra.embedders.port import EmbedderUnavailableError
 from app.infra.embedders.service import EmbeddingService
+from app.infra.extraction.extractor import ExtractionUnavailableError, Extractor
+from app.infra.extraction.model import Extracted, Heading, Layout, Refusal, RefusedError
 from app.infra.segments.packing import Item
 from app.infra.segments.store import SegmentStore
 from app.knowledge import chunk_store, store
 from app.knowledge.chunking import chunk
-from app.knowledge.encodings import NotTextError, decode
-from app.knowledge.model import Chunk, Document, Failure, StoredChunk, chunk_id
+from app.knowledge.model import Chunk, Document, Failure, StoredChunk, chunk_id, part_count
 from app.knowledge.quota_store import take_turn
 from app.knowledge.quotas import Quotas
 from app.knowledge.service import INDEX_JOB, INGEST_JOB
@@ -58,16 +59,18 @@ class IngestDocument:
         db: Database,
         segments: SegmentStore,
         embedding: EmbeddingService,
+        extractor: Extractor,
         quotas: Quotas,
         registered: Registered,
     ) -> None:
-        """Take the doors, the sealed index of the chunks, what embeds, how many chunks a user may have, and what knows
-        the numbers that a tenant never stores.
+        """Take the doors, the sealed index of the chunks, what embeds, what reads files, how many chunks a user may
+        have, and what knows the numbers that a tenant never stores.
         """
         self._db = db
         self._quotas = quotas
         self._segments = segments
         self._embedding = embedding
+        self._extractor = extractor
         self._model = segments.model
         self._registered = registered
 
@@ -80,13 +83,13 @@ class IngestDocument:
                 await self._ingest(scope, document_id, version, entry)
         except GoneError:
             log.info("ingestion_overtaken", document=str(document_id), version=version)
-        except NotTextError as error:
-            await self._fail(scope, document_id, version, Failure(error.reason), entry)
-        except (AppError, EmbedderUnavailableError) as error:
+        except RefusedError as error:
+            await self._fail(scope, document_id, version, Failure(error.reason.value), entry)
+        except (AppError, EmbedderUnavailableError, ExtractionUnavailableError) as error:
             if isinstance(error, AppError) and error.code == Failure.QUOTA_EXCEEDED.value:
                 await self._fail(scope, document_id, version, Failure.QUOTA_EXCEEDED, entry)
                 return
-            unavailable = AppError("store_unavailable") if isinstance(error, EmbedderUnavailableError) else error
+            unavailable = error if isinstance(error, AppError) else AppError("store_unavailable")
             if unavailable.code in _NOT_ITS_FAULT:
                 async with self._db.write(scope) as tx:
                     await store.give_back(tx, document_id, version, entry)
@@ -107,13 +110,15 @@ class IngestDocument:
                 await chunk_store.trim(tx, document_id, version, 0, entry)
 
     async def _ingest(self, scope: Scope, document_id: UUID, version: int, entry: AuditEntry) -> None:
-        document, body = await self._bytes(scope, document_id, version)
-        decoded = await asyncio.to_thread(decode, body)
+        document = await self._document(scope, document_id, version)
+        extracted = await self._extractor.extract(
+            document.media_type, document.size_bytes, self._parts(scope, document)
+        )
         finder = await self._registered.enter(scope.tenant)
-        text = await asyncio.to_thread(withheld_text, decoded.text)
-        pieces = await asyncio.to_thread(chunk, text, document.media_type)
+        text, layout, is_masked = await asyncio.to_thread(_withheld, extracted)
+        pieces = await asyncio.to_thread(chunk, text, document.media_type, layout)
         if not pieces:
-            raise NotTextError(Failure.NO_TEXT)
+            raise RefusedError(Refusal.NO_TEXT)
         async with self._db.read(scope) as tx:
             # Before anything is embedded; it is decided as the chunks are written, where nobody else can write any.
             await self._quotas.require_chunks(tx, document_id, len(pieces))
@@ -132,20 +137,24 @@ class IngestDocument:
         if await self._registered.enter(scope.tenant) is not finder:
             # Something was registered meanwhile: the text is masked anew, before anybody can find it.
             return await self._ingest(scope, document_id, version, entry)
-        ready = replace(document, encoding=decoded.encoding, original_kept=text == decoded.text)
-        return await self._swap(scope, ready, items, decoded.encoding, entry)
+        ready = replace(document, encoding=extracted.encoding, original_kept=not is_masked)
+        return await self._swap(scope, ready, items, entry)
 
-    async def _bytes(self, scope: Scope, document_id: UUID, version: int) -> tuple[Document, bytes]:
-        parts: list[bytes] = []
-        while True:
+    async def _document(self, scope: Scope, document_id: UUID, version: int) -> Document:
+        async with self._db.read(scope) as tx:
+            document = await store.find(tx, document_id)
+        if document is None or document.version != version:
+            raise GoneError
+        return document
+
+    async def _parts(self, scope: Scope, document: Document) -> AsyncIterator[bytes]:
+        """Yield the bytes part by part, no more than one of them held."""
+        for ordinal in range(part_count(document.size_bytes)):
             async with self._db.read(scope) as tx:
-                document = await store.find(tx, document_id)
-                if document is None or document.version != version:
-                    raise GoneError
-                part = await store.part(tx, document_id, version, len(parts))
+                part = await store.part(tx, document.id, document.version, ordinal)
             if part is None:
-                return document, b"".join(parts)
-            parts.append(part)
+                raise GoneError
+            yield part
 
     async def _embedded(
         self,
@@ -172,7 +181,6 @@ class IngestDocument:
         scope: Scope,
         document: Document,
         items: Sequence[Item],
-        encoding: str,
         entry: AuditEntry,
     ) -> None:
         """Make this version the one that is searched, and let go of the one before, in one transaction."""
@@ -180,7 +188,7 @@ class IngestDocument:
         async with self._db.write(scope) as tx:
             await store.lock(tx, document_id)
             current = await store.find(tx, document_id)
-            if current is None or not await store.finish(tx, document_id, version, encoding, entry):
+            if current is None or not await store.finish(tx, document_id, version, document.encoding, entry):
                 raise GoneError
             if not document.original_kept:
                 await store.drop_original(tx, document_id, version, entry)
@@ -196,6 +204,20 @@ class IngestDocument:
                 raise GoneError
             await store.drop_versions(tx, document_id, [version], entry)
             tx.enqueue(Job(INDEX_JOB, once=INDEX_JOB))
+
+
+def _withheld(extracted: Extracted) -> tuple[str, Layout, bool]:
+    """Return the text without what is never stored, its headings and pages, and whether the file held such."""
+    layout = extracted.layout
+    places = [*layout.pages, *(place for each in layout.headings for place in (each.start, each.end))]
+    text, moved = withheld_with_places(extracted.text, places)
+    count = len(layout.pages)
+    bounds = zip(moved[count::2], moved[count + 1 :: 2], strict=True)
+    headings = tuple(
+        Heading(start, end, each.level) for (start, end), each in zip(bounds, layout.headings, strict=True)
+    )
+    is_masked = text != extracted.text or holds_secret(extracted.aside)
+    return text, Layout(headings, tuple(moved[:count])), is_masked
 
 
 def _items(document: Document, stored: Sequence[StoredChunk], box: Box) -> list[Item]:

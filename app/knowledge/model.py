@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.core.superseding import Superseded
-from app.knowledge.encodings import MediaType
+from app.infra.extraction.model import MediaType
 
 MAX_DOC_TYPE_CHARS = 64
 MAX_TITLE_CHARS = 500
@@ -36,11 +36,19 @@ class Status(StrEnum):
 
 
 class Failure(StrEnum):
-    """Why a version failed: the whole list."""
+    """Why a version failed: the whole list. Those of app.infra.extraction.model.Refusal are among them."""
 
     NOT_TEXT = "not_text"
     UNKNOWN_ENCODING = "unknown_encoding"
     NO_TEXT = "no_text"
+    ENCRYPTED = "encrypted"
+    MALFORMED = "malformed"
+    MACROS = "macros"
+    UNSUPPORTED = "unsupported"
+    UNPACKS_TOO_LARGE = "unpacks_too_large"
+    TOO_MANY_PAGES = "too_many_pages"
+    TOO_MUCH_TEXT = "too_much_text"
+    TOO_COMPLEX = "too_complex"
     GAVE_UP = "gave_up"
     QUOTA_EXCEEDED = "quota_exceeded"
 
@@ -122,11 +130,21 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """Where in its document a chunk stands: characters from `start` up to `end`, under these headings."""
+    """Where in its document's text a chunk stands: characters from `start` up to `end`, under these headings.
+
+    Where the document has pages, `page` is the one it begins on and `end_page` the one it ends on; the first is 1.
+    """
 
     start: int
     end: int
     headings: tuple[str, ...] = ()
+    page: int | None = None
+    end_page: int | None = None
+
+
+def part_count(size_bytes: int) -> int:
+    """Return how many parts the bytes of a document are kept in."""
+    return -(-size_bytes // PART_BYTES)
 
 
 def chunk_id(document_id: UUID, version: int, ordinal: int) -> UUID:

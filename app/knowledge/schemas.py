@@ -12,16 +12,19 @@ from app.core.idempotency import Answer as Kept
 from app.core.ids import parse, show
 from app.core.versions import etag
 from app.core.withholding import withheld_text
+from app.knowledge.failures import FAILURE_TEXTS
 from app.knowledge.model import (
     MAX_DOC_TYPE_CHARS,
     MAX_FILE_NAME_CHARS,
     MAX_TITLE_CHARS,
     Description,
     Document,
+    Failure,
     Found,
     Half,
     Hit,
     Limits,
+    Location,
     Mode,
     Page,
     Query,
@@ -103,7 +106,8 @@ class DocumentAnswer(Answer):
     searched_version: int | None
     status: str = Field(examples=["queued", "processing", "ready", "failed"])
     progress: float = Field(description="From 0 to 1.")
-    reason: str | None = Field(examples=["not_text", "unknown_encoding", "no_text", "gave_up", "quota_exceeded"])
+    reason: Failure | None = Field(description="Why it failed.")
+    reason_text: str | None = Field(description="The same as a sentence, for a person.")
     doc_type: str
     title: str | None
     file_name: str | None
@@ -150,11 +154,16 @@ class UsageAnswer(Answer):
 
 
 class LocationAnswer(Answer):
-    """Where in its document a hit stands: characters from `start` up to `end`, and the headings above them."""
+    """Where in its document a hit stands: characters of its text from `start` up to `end`, and the headings above them.
+
+    A PDF has pages: `page` is the one the hit begins on, `end_page` the one it ends on; the first is 1.
+    """
 
     start: int
     end: int
     headings: list[str]
+    page: int | None
+    end_page: int | None
 
 
 class ScoresAnswer(Answer):
@@ -265,7 +274,8 @@ def document_answer(document: Document) -> DocumentAnswer:
         searched_version=document.indexed_version,
         status=document.status.value,
         progress=round(document.progress, 3),
-        reason=None if document.failure is None else document.failure.value,
+        reason=document.failure,
+        reason_text=None if document.failure is None else FAILURE_TEXTS[document.failure],
         doc_type=said.doc_type,
         title=said.title,
         file_name=said.file_name,
@@ -335,10 +345,20 @@ def _hit(hit: Hit) -> HitAnswer:
         explanation=ExplanationAnswer(lexical=_half(hit.words), dense=_half(hit.meaning)),
         highlights=[RangeAnswer(start=start, end=end) for start, end in hit.highlights],
         created_at=passage.created_at,
-        location=LocationAnswer(start=location.start, end=location.end, headings=list(location.headings)),
+        location=_location(location),
         superseded=superseded_answers(hit.superseded),
     )
 
 
 def _half(half: Half | None) -> HalfAnswer | None:
     return None if half is None else HalfAnswer(score=half.score, weight=half.weight)
+
+
+def _location(location: Location) -> LocationAnswer:
+    return LocationAnswer(
+        start=location.start,
+        end=location.end,
+        headings=list(location.headings),
+        page=location.page,
+        end_page=location.end_page,
+    )

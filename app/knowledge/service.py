@@ -13,10 +13,10 @@ from app.core.jobs import Job
 from app.core.scope import Scope
 from app.core.versions import Precondition, expected
 from app.infra.db.transaction import Database, Transaction
+from app.infra.extraction.recognising import kind_of
 from app.infra.segments.store import SegmentStore
 from app.knowledge import chunk_store, store
-from app.knowledge.encodings import kind_of
-from app.knowledge.model import PART_BYTES, Content, Description, Document, Page, Status
+from app.knowledge.model import PART_BYTES, Content, Description, Document, Page, Status, part_count
 from app.knowledge.quota_store import take_turn
 from app.knowledge.quotas import Quotas
 
@@ -141,7 +141,7 @@ class Documents:
 
     async def _parts(self, scope: Scope, document: Document) -> AsyncIterator[bytes]:
         """Yield the parts, each read in a transaction of its own: a slow reader holds none open."""
-        for ordinal in range(-(-document.size_bytes // PART_BYTES)):
+        for ordinal in range(part_count(document.size_bytes)):
             async with self._db.read(scope) as tx:
                 part = await store.part(tx, document.id, document.version, ordinal)
             if part is None:  # deleted or replaced meanwhile: an answer that breaks off isn't taken for a whole one

@@ -6,10 +6,11 @@ from typing import Final
 from app.core.ids import show
 from app.core.memory import Candidate, Question, Tier
 from app.core.scope import Scope
-from app.knowledge.model import Hit, Query
+from app.knowledge.model import Hit, Passage, Query
 from app.knowledge.search import Search
 
 KIND: Final = "knowledge"
+MAX_HEADINGS_CHARS: Final = 200
 
 
 class KnowledgeSource:
@@ -31,7 +32,6 @@ class KnowledgeSource:
 
 def _candidate(hit: Hit, order: int) -> Candidate:
     passage = hit.passage
-    labels = {"document_id": show("doc", passage.document_id), "doc_type": passage.doc_type}
     return Candidate(
         kind=KIND,
         id=show("chk", passage.chunk_id),
@@ -42,5 +42,20 @@ def _candidate(hit: Hit, order: int) -> Candidate:
         created_at=passage.created_at,
         score=hit.score,
         order=order,
-        labels=labels if passage.title is None else labels | {"title": passage.title},
+        labels=_labels(passage),
     )
+
+
+def _labels(passage: Passage) -> dict[str, str]:
+    """Return what a passage is quoted by: its document, its pages, and the headings that aren't in its own text."""
+    labels = {"document_id": show("doc", passage.document_id), "doc_type": passage.doc_type}
+    if passage.title is not None:
+        labels["title"] = passage.title
+    location = passage.location
+    if location.page is not None:
+        ends = "" if location.end_page in {None, location.page} else f"-{location.end_page}"
+        labels["pages"] = f"p. {location.page}{ends}"
+    above = [heading for heading in location.headings if heading not in passage.text and heading != passage.title]
+    if above:
+        labels["headings"] = " > ".join(above)[-MAX_HEADINGS_CHARS:]
+    return labels

@@ -10,7 +10,7 @@ from sqlalchemy import ColumnElement, Row, Select, and_, case, delete, exists, f
 from app.core.audit import AuditEntry
 from app.infra.crypto.box import Box, Place, row_key
 from app.infra.db.transaction import Transaction
-from app.knowledge.encodings import MediaType
+from app.infra.extraction.model import MediaType
 from app.knowledge.model import Content, Description, Document, Failure, Status
 from app.knowledge.tables import document_parts, document_versions, documents
 
@@ -245,7 +245,7 @@ async def restart(tx: Transaction, document_id: UUID, version: int, entry: Audit
     return (await tx.change(restarted, entry)).rowcount == 1
 
 
-async def finish(tx: Transaction, document_id: UUID, version: int, encoding: str, entry: AuditEntry) -> bool:
+async def finish(tx: Transaction, document_id: UUID, version: int, encoding: str | None, entry: AuditEntry) -> bool:
     """Write that a version is ready; return whether it was still being ingested."""
     finished = (
         update(document_versions)

@@ -16,8 +16,9 @@ from app.core.ids import uuid7
 from app.core.jobs import Job
 from app.core.scope import Scope
 from app.infra.db.transaction import Database, Transaction
+from app.infra.extraction.model import MediaType
+from app.infra.extraction.recognising import HEAD_BYTES, UnknownKindError, recognise
 from app.knowledge import store
-from app.knowledge.encodings import HEAD_BYTES, MediaType, NotTextError, recognise
 from app.knowledge.model import MAX_DOCUMENT_BYTES, PART_BYTES, Content, Description, Document
 from app.knowledge.quota_store import take_turn
 from app.knowledge.quotas import Quotas
@@ -25,6 +26,7 @@ from app.knowledge.service import SWEEP_JOB, content_tag, known, queue_ingestion
 
 # An upload that isn't complete after this time is given up.
 UPLOAD_LIFE_S: Final = 6 * 3600
+READ_KINDS: Final = "text, markdown, HTML, CSV, PDF and DOCX"
 
 log = structlog.get_logger("cairn.knowledge")
 
@@ -48,7 +50,7 @@ class Upload:
         self.is_complete = False
 
     async def write(self, data: bytes) -> None:
-        """Take the next bytes. Raises `too_large`, and `unsupported_media_type` for what isn't text."""
+        """Take the next bytes. Raises `too_large`, and `unsupported_media_type` for what isn't read."""
         self._size_bytes += len(data)
         if self._size_bytes > self._max_bytes:
             raise AppError("too_large", f"a document may have {self._max_bytes} bytes")
@@ -148,5 +150,5 @@ class SweepUpload:
 def _recognised(head: bytes, *, whole: bool) -> MediaType:
     try:
         return recognise(head, whole=whole)
-    except NotTextError as error:
-        raise AppError("unsupported_media_type", f"the file {error.reason}; text and markdown are read") from error
+    except UnknownKindError as error:
+        raise AppError("unsupported_media_type", f"the file {error}; {READ_KINDS} are read") from error

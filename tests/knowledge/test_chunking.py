@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from app.infra.extraction.model import MediaType
 from app.knowledge.chunking import MAX_BYTES, OVERLAP_BYTES, chunk
-from app.knowledge.encodings import MediaType
 from app.knowledge.model import Chunk
 
 CONTRACT_ZH = "".join(

@@ -64,7 +64,7 @@ async def test_a_text_is_taken_and_followed_until_it_is_ready(alice: httpx.Async
     assert (ready["media_type"], ready["size_bytes"]) == ("text/markdown", len(TEXT))
     [hit] = await hits(alice, "when is the rent due")
     assert hit["document_id"] == body["id"]
-    assert hit["location"] == {"start": 0, "end": 38, "headings": ["Lease"]}
+    assert hit["location"] == {"start": 0, "end": 38, "headings": ["Lease"], "page": None, "end_page": None}
     assert hit["superseded"] == []
     assert set(hit) == {
         "chunk_id",

@@ -15,6 +15,7 @@ from app.core.versions import Anything, Exactly
 from app.core.withholding import withhold_also
 from app.infra.embedders.port import EmbedderUnavailableError, Vectors
 from app.infra.embedders.service import EmbeddingService
+from app.infra.extraction.extractor import Extractor
 from app.infra.segments.cache import IndexCache
 from app.infra.segments.store import SegmentStore
 from app.knowledge import chunk_store
@@ -217,7 +218,9 @@ def model() -> CountingEmbedder:
 @pytest.fixture
 def ingestion(knowledge: Knowledge, model: CountingEmbedder) -> IngestDocument:
     segments = SegmentStore("chunk", IndexCache(), "counting@1")
-    return IngestDocument(knowledge.wiring.db, segments, EmbeddingService(model), ENOUGH, knowledge.wiring.registered)
+    return IngestDocument(
+        knowledge.wiring.db, segments, EmbeddingService(model), Extractor(), ENOUGH, knowledge.wiring.registered
+    )
 
 
 def args_of(document: Document) -> dict[str, str | int]:
@@ -304,7 +307,7 @@ async def test_what_is_registered_while_a_document_is_read_is_masked_in_it(
 ) -> None:
     someone, late = await scope(), Late()
     segments = SegmentStore("chunk", IndexCache(), "counting@1")
-    ingestion = IngestDocument(knowledge.wiring.db, segments, EmbeddingService(model), ENOUGH, late)
+    ingestion = IngestDocument(knowledge.wiring.db, segments, EmbeddingService(model), Extractor(), ENOUGH, late)
     document = await knowledge.documents.add(someone, "The badge says EMP-123456.", NOTE, None)
     try:
         await ingestion.run(someone, args_of(document))

@@ -9,6 +9,7 @@ from app.core.errors import AppError
 from app.core.scope import Scope
 from app.core.versions import Anything, Exactly
 from app.infra.embedders.service import EmbeddingService
+from app.infra.extraction.extractor import Extractor
 from app.infra.segments.cache import IndexCache
 from app.infra.segments.store import SegmentStore
 from app.knowledge.ingestion import IngestDocument
@@ -30,7 +31,9 @@ def documents(knowledge: Knowledge, quotas: Quotas) -> Documents:
 def ingestion(knowledge: Knowledge, quotas: Quotas) -> IngestDocument:
     segments = SegmentStore("chunk", IndexCache(), "counting@1")
     wired = knowledge.wiring
-    return IngestDocument(wired.db, segments, EmbeddingService(CountingEmbedder()), quotas, wired.registered)
+    return IngestDocument(
+        wired.db, segments, EmbeddingService(CountingEmbedder()), Extractor(), quotas, wired.registered
+    )
 
 
 async def used(knowledge: Knowledge, scope: Scope) -> Usage:

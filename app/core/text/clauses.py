@@ -1,4 +1,4 @@
-"""The numbers of clauses and items: what they look like, alone and at the end of a piece of text. Pure."""
+"""The numbers of parts, clauses and items: what they look like, alone, at the head and at the end of a text. Pure."""
 
 import re
 from typing import Final
@@ -19,6 +19,21 @@ _ALONE: Final = re.compile(rf"{_MARKS}(?:{_NUMBER}){_MARKS}")
 # At the beginning of a line, or after the end of a sentence: elsewhere a number is a number.
 _AT_THE_END: Final = re.compile(rf"(?:^|\n|[.。;；:：!?！？]\s*)[>*_#+\-•\s]*(?:{_NUMBER})[*_\s]*$")
 _ITEM: Final = re.compile(rf"[^\S\n]*(?:[-*+•>]\s|\||(?:{_NUMBER})(?!\d))")
+
+_CHINESE_PART: Final = re.compile(rf"\s*第[{_CHINESE}\d]{{1,7}}([编編篇部章节節])(?:\s*\S.{{0,60}})?")
+_ENGLISH_PART: Final = re.compile(r"\s*(part|chapter)\s+(?:\d{1,4}|[ivxlc]{1,7})\b[^.!?]{0,80}", re.IGNORECASE)
+_LEVELS: Final = {"编": 1, "編": 1, "篇": 1, "部": 1, "part": 1, "章": 2, "chapter": 2, "节": 3, "節": 3}
+MAX_PART_CHARS: Final = 200
+
+
+def numbered_heading(line: str) -> int | None:
+    """Return the level of a line that is the heading of a part (第二章 租金, Chapter 2), None for any other line."""
+    if len(line) > MAX_PART_CHARS:
+        return None
+    for form in (_CHINESE_PART, _ENGLISH_PART):
+        if found := form.fullmatch(line):
+            return _LEVELS[found[1].lower()]
+    return None
 
 
 def is_clause_number(text: str) -> bool:
