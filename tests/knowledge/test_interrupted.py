@@ -12,6 +12,7 @@ from app.core.scope import Scope
 from app.core.versions import Anything, Exactly
 from app.infra.db.transaction import Database, Transaction
 from app.infra.embedders.service import EmbeddingService
+from app.infra.extraction.extractor import Extractor
 from app.infra.segments.cache import IndexCache
 from app.infra.segments.store import SegmentStore
 from app.infra.segments.tables import segment_items, segments
@@ -59,7 +60,8 @@ async def interrupted(knowledge: Knowledge, scope: Scope, document: Document, at
     """Ingest a document; return whether anything happened before it was done."""
     doors = InterruptedDatabase(knowledge.wiring.db, at, happens)
     store = SegmentStore("chunk", IndexCache(), "counting@1")
-    handler = IngestDocument(doors, store, EmbeddingService(CountingEmbedder()), ENOUGH, knowledge.wiring.registered)
+    embedding = EmbeddingService(CountingEmbedder())
+    handler = IngestDocument(doors, store, embedding, Extractor(), ENOUGH, knowledge.wiring.registered)
     await handler.run(scope, {"document_id": str(document.id), "version": document.version})
     return doors.has_happened
 
