@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from app.core.recipients import Recipient
+from app.infra.audit.ledger import Ledger
 from app.infra.audit.writer import AuditWriter
 from app.infra.chroma.client import ChromaClient
 from app.infra.crypto.master import MasterKeys
@@ -38,6 +39,8 @@ class Base:
     settings: Settings
     db: Database
     commits: GroupCommit
+    ledger: Ledger
+    key_store: KeyStore
     vault: Vault
     redis: RedisStore
     lease: Lease
@@ -83,6 +86,8 @@ async def open_base(settings: Settings, log: AuditWriter, stack: AsyncExitStack)
         settings,
         db,
         commits,
+        Ledger(engine),
+        store,
         vault,
         redis,
         Lease(generations, redis),

@@ -17,6 +17,7 @@ from app.commands.jobs import jobs
 from app.commands.keys import keys, verify_certificate
 from app.commands.processes import migrate, serve, worker
 from app.commands.token import make_token, token
+from app.commands.verify import verify
 
 DEFAULT_DATA = ".data"
 DEFAULT_PORT = 8000
@@ -76,6 +77,7 @@ for command in (
     index,
     keys,
     verify_certificate,
+    verify,
     doctor,
 ):
     main.add_command(command)

@@ -3,6 +3,7 @@
 from fastapi import APIRouter
 
 from app.access import routes as access_routes
+from app.audit import routes as audit_routes
 from app.context import routes as context_routes
 from app.erasure import routes as erasure_routes
 from app.knowledge import event_routes
@@ -31,6 +32,7 @@ def routers() -> list[APIRouter]:
         context_routes.router,
         erasure_routes.router,
         access_routes.router,
+        audit_routes.router,
         verification_routes.router,
         pattern_routes.router,
     ]

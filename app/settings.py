@@ -19,6 +19,7 @@ NEEDED: Mapping[str, tuple[str, ...]] = {
     "worker": (*_STORES, "queue_url"),
     "doctor": (*_STORES, "queue_url"),
     "index": _STORES,
+    "verify": ("database_url", "keys_url", "master_key"),
     "migrate": ("database_owner_url", "keys_url"),
     "keys": ("keys_url", "master_key"),
     "jobs": ("queue_url",),

@@ -9,6 +9,7 @@ from datetime import timedelta
 from sqlalchemy import MetaData
 
 from app.access.service import Access
+from app.audit.service import Trails
 from app.base import Base, open_base
 from app.context import store as context_store
 from app.context import tables as context_tables
@@ -26,6 +27,8 @@ from app.erasure import tables as erasure_tables
 from app.erasure.retained import PROOF, TOMBSTONE
 from app.erasure.service import EraseHandler, Erasures, SweepHandler
 from app.infra.audit import tables as audit_tables
+from app.infra.audit.sealing import Sealer
+from app.infra.audit.verifying import Verifier
 from app.infra.audit.writer import AuditWriter
 from app.infra.chroma.files import ChromaFiles
 from app.infra.chroma.index import ChromaIndex
@@ -131,6 +134,7 @@ class Wiring:
     handlers: Sequence[Handler]
     user_data: Sequence[UserData]
     age_watch: AgeWatch
+    sealer: Sealer
     db: Database
     vault: Vault
     directory: Directory
@@ -175,7 +179,7 @@ async def build(settings: Settings) -> AsyncIterator[Wiring]:
         folder = settings.chroma_folder
         files = ChromaFiles(folder) if folder else None
         erasures = Erasures(base.db, base.vault, directory, hot, data, token_life, files)
-        features += [_erasure(erasures), _access(base, log)]
+        features += [_erasure(erasures), _access(base, log), _audit(base)]
         writer = asyncio.create_task(log.run())
         stack.push_async_callback(_finish, log, writer)
         stack.push_async_callback(_stop, base.lease, asyncio.create_task(base.lease.run()))
@@ -186,6 +190,7 @@ async def build(settings: Settings) -> AsyncIterator[Wiring]:
             handlers=[handler for feature in features for handler in feature.handlers],
             user_data=data,
             age_watch=AgeWatch(base.db, [kind for feature in features for kind in feature.ageing]),
+            sealer=Sealer(base.ledger, base.key_store, base.vault.signer),
             db=base.db,
             vault=base.vault,
             directory=directory,
@@ -368,6 +373,12 @@ def _erasure(erasures: Erasures) -> Parts:
 def _access(base: Base, log: AuditWriter) -> Parts:
     token_life = timedelta(seconds=base.settings.auth_max_life_s)
     return Parts(provided={Access: Access(base.db, base.vault, log, token_life)})
+
+
+def _audit(base: Base) -> Parts:
+    signer = base.vault.signer
+    verifier = Verifier(base.ledger, base.key_store, {signer.key_id: signer.public_jwk()})
+    return Parts(provided={Trails: Trails(base.db, verifier)})
 
 
 def _verifications(base: Base, registered: RegisteredPatterns) -> Parts:

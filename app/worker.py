@@ -19,4 +19,4 @@ async def work(settings: Settings) -> None:
     async with wiring.build(settings) as wired:
         await wired.erasures.apply_register()
         runner = Runner(make_queue(settings.queue_url.get_secret_value()), wired.handlers)
-        await asyncio.gather(runner.run(stop), wired.age_watch.run(stop))
+        await asyncio.gather(runner.run(stop), wired.age_watch.run(stop), wired.sealer.run(stop))

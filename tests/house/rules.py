@@ -38,6 +38,7 @@ OPENS_TRANSACTIONS = {
     "app/infra/db/generations.py": "the lease's row: no user's data, asked for on a connection that no pool can lack",
     "app/infra/keys/store.py": "the key store: another database, which knows no scope",
     "app/infra/audit/writer.py": "the log writer: an insert-only role, rows of many users in one commit",
+    "app/infra/audit/ledger.py": "the audit of a whole tenant: an entry of the sealing would be owed a seal",
     "app/infra/db/migrations.py": "the schema's own version, before anybody is served",
     "app/commands/doctor.py": "asks the server for its limits",
     "app/infra/embedded/bootstrap.py": "roles and databases, as the superuser of the embedded server",

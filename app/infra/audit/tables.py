@@ -1,13 +1,27 @@
-"""The audit's table: content-free rows, append-only."""
+"""The audit's tables: content-free rows, and the batches that they are sealed in. Both are append-only."""
 
 from typing import Any
 
-from sqlalchemy import BigInteger, Column, DateTime, Identity, Index, Text, Uuid, func, text
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    DateTime,
+    Identity,
+    Index,
+    Integer,
+    LargeBinary,
+    PrimaryKeyConstraint,
+    Table,
+    Text,
+    Uuid,
+    func,
+    text,
+)
 from sqlalchemy.types import UserDefinedType
 
 from app.core.audit import AuditEntry
 from app.core.scope import Scope
-from app.infra.db.base import owned
+from app.infra.db.base import metadata, owned
 
 
 class Xid8(UserDefinedType[int]):
@@ -34,7 +48,33 @@ audit_log = owned(
     Column("outcome", Text, nullable=False),
     Column("request_id", Text, nullable=False),
     Column("address", Text, nullable=False),
+    # Which operator: a keyed tag of their token's `sub`, shown as an id.
+    Column("operator", Uuid),
+    # Why an operator acted: sealed under the key of the user it was done to, and gone with it.
+    Column("reason_sealed", LargeBinary),
     Index(None, "usr", "id"),
+    # A tenant's rows in the order that they are sealed in.
+    Index(None, "tenant", "xid", "id"),
+)
+
+# What was sealed of a tenant's rows, batch by batch (app/infra/audit/chain.py).
+audit_batches = Table(
+    "audit_batches",
+    metadata,
+    Column("tenant", Text, nullable=False),
+    Column("number", BigInteger, nullable=False),
+    Column("previous", LargeBinary, nullable=False),
+    Column("past_id", BigInteger, nullable=False),
+    Column("from_xid", Xid8, nullable=False),
+    Column("to_xid", Xid8, nullable=False),
+    Column("last_id", BigInteger, nullable=False),
+    Column("row_count", Integer, nullable=False),
+    Column("rows_digest", LargeBinary, nullable=False),
+    Column("sealed_at", DateTime(timezone=True), nullable=False),
+    Column("key_id", Text, nullable=False),
+    Column("signature", Text, nullable=False),
+    PrimaryKeyConstraint("tenant", "number"),
+    Index(None, "tenant", "past_id", "to_xid"),
 )
 
 

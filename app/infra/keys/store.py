@@ -281,6 +281,29 @@ class KeyStore:
             status: str = await connection.execute(statement, new.value, new.master_id, old.value, *key)
         return int(status.rsplit(" ", 1)[1])
 
+    async def audit_head(self, tenant: str) -> tuple[int, bytes] | None:
+        """Return number and digest of the last batch of the tenant's audit that was noted here."""
+        async with self._connection() as connection:
+            row = await connection.fetchrow("SELECT number, digest FROM audit_heads WHERE tenant = $1", tenant)
+        return (row["number"], row["digest"]) if row else None
+
+    async def audit_heads(self) -> Sequence[str]:
+        """Return the tenants whose audit has a head here."""
+        async with self._connection() as connection:
+            return [row["tenant"] for row in await connection.fetch("SELECT tenant FROM audit_heads ORDER BY tenant")]
+
+    async def note_audit_head(self, tenant: str, number: int, digest: bytes) -> None:
+        """Note a batch as the last one of the tenant's audit, where an earlier one was."""
+        async with self._connection() as connection:
+            await connection.execute(
+                "INSERT INTO audit_heads (tenant, number, digest) VALUES ($1, $2, $3) ON CONFLICT (tenant)"
+                " DO UPDATE SET number = excluded.number, digest = excluded.digest, changed_at = now()"
+                " WHERE audit_heads.number < excluded.number",
+                tenant,
+                number,
+                digest,
+            )
+
     async def ping(self) -> None:
         """Ask the server for an answer."""
         async with self._connection() as connection:
