@@ -5,6 +5,7 @@ from fastapi import APIRouter
 from app.access import routes as access_routes
 from app.audit import routes as audit_routes
 from app.context import routes as context_routes
+from app.context.changes import routes as change_routes
 from app.erasure import routes as erasure_routes
 from app.knowledge import event_routes
 from app.knowledge import routes as knowledge_routes
@@ -29,6 +30,7 @@ def routers() -> list[APIRouter]:
         memory_routes.router,
         knowledge_routes.router,
         event_routes.router,
+        change_routes.router,
         context_routes.router,
         erasure_routes.router,
         access_routes.router,

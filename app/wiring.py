@@ -13,6 +13,9 @@ from app.audit.service import Trails
 from app.base import Base, open_base
 from app.context import store as context_store
 from app.context import tables as context_tables
+from app.context.changes import tables as change_tables
+from app.context.changes.noting import NoteSuperseded, holders
+from app.context.changes.service import MarkLog
 from app.context.log import MemoryLog
 from app.context.service import Contexts, Models
 from app.core.ageing import Ageing
@@ -57,6 +60,7 @@ from app.knowledge.quotas import Quotas, Usages
 from app.knowledge.search import Search
 from app.knowledge.service import Documents
 from app.knowledge.source import KnowledgeSource
+from app.knowledge.texts import PassageTexts
 from app.knowledge.uploads import SweepUpload, Uploads
 from app.knowledge.userdata import CollectionData, knowledge_rows
 from app.knowledge.vectors import CheckedIndex, ChromaVectors, ExactIndex
@@ -160,8 +164,10 @@ async def build(settings: Settings) -> AsyncIterator[Wiring]:
         facts, memory_parts = _memories(base)
         sessions, session_parts = _sessions(base, facts)
         features = [session_parts, _preferences(base), _profile(base), memory_parts, _knowledge(base, registered)]
-        overviews = Overviews(base.db, [each for feature in features for each in feature.listings], _superseding())
-        contexts, context_parts = _context(base, [source for feature in features for source in feature.sources])
+        listings = [listing for feature in features for listing in feature.listings]
+        overviews = Overviews(base.db, listings, _superseding())
+        sources = [source for feature in features for source in feature.sources]
+        contexts, context_parts = _context(base, sources, listings)
         features += [
             Parts({Overviews: overviews}),
             context_parts,
@@ -356,14 +362,17 @@ def _knowledge(base: Base, registered: Registered) -> Parts:
     )
 
 
-def _context(base: Base, sources: Sequence[Source]) -> tuple[Contexts, Parts]:
+def _context(base: Base, sources: Sequence[Source], listings: Sequence[Listing]) -> tuple[Contexts, Parts]:
     models = Models({None: base.embedding.count_tokens}, base.model)
     talk = Talk(session_store.hold_session, session_store.context_of, session_store.turns)
     contexts = Contexts(base.db, sources, models, base.settings.context_deadline_s, talk.hold, _superseding())
     updating: list[Updating[Transaction]] = [PreferenceUpdates(), ProfileUpdates(), MemoryUpdates()]
-    data = [OwnedRows(base.db, "memory_log", (context_tables.context_feedback, context_tables.memory_log))]
+    tables = (context_tables.context_feedback, context_tables.memory_log, change_tables.memory_marks)
+    data = [OwnedRows(base.db, "memory_log", tables)]
     log = MemoryLog(base.db, talk, updating)
-    return contexts, Parts(provided={Contexts: contexts, MemoryLog: log}, data=data)
+    noting = NoteSuperseded(base.db, _superseding(), holders(listings, [PassageTexts(base.db)]))
+    provided = {Contexts: contexts, MemoryLog: log, MarkLog: MarkLog(base.db)}
+    return contexts, Parts(provided=provided, handlers=[noting], data=data)
 
 
 def _erasure(erasures: Erasures) -> Parts:

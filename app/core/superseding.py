@@ -9,7 +9,10 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, Generic, Protocol, TypeVar
+from uuid import UUID
 
+from app.core.jobs import Job
+from app.core.scope import Scope
 from app.core.text.occurrences import compared, folded, spans
 
 # The transaction of the caller: what one is, this layer doesn't know.
@@ -54,6 +57,24 @@ class Superseded:
     place: Place
 
 
+# The event: a change took something out of force that texts may hold. Its args are the change's number, and its agent.
+SUPERSEDED_JOB: Final = "note_superseded"
+
+
+def superseded_by(number: int, agent: str | None = None) -> Job:
+    """Return the event that is published in a change's own transaction: a number, and no content."""
+    args: dict[str, str | int] = {"number": number, "agent": agent} if agent else {"number": number}
+    return Job(SUPERSEDED_JOB, args, once=f"{SUPERSEDED_JOB} {number} {agent or ''}")
+
+
+class Holder(Protocol):
+    """A kind of texts that former values may stand in."""
+
+    async def page(self, scope: Scope, after: UUID | None) -> Sequence[tuple[UUID, str, str]]:
+        """Return the next texts after a place: each with its place, and the id of its item on the wire."""
+        ...
+
+
 class Keeper(Protocol[Tx_contra]):
     """A kind of user memory that has values which change. `number` is the change it is asked at; None: as it is now.
 
@@ -87,6 +108,10 @@ class Outdated:
     def __bool__(self) -> bool:
         """Say whether there is anything former: what is shown of a text may differ then though the text is the same."""
         return bool(self._former)
+
+    def values(self) -> frozenset[tuple[str, str, str]]:
+        """Return the former values, each with the id and the name of its place."""
+        return frozenset((value, place.id, place.name) for value, places in self._former.items() for place in places)
 
     def of(self, *texts: str | None) -> tuple[Superseded, ...]:
         """Return what of the texts is outdated, each former value once for each place."""
@@ -123,3 +148,12 @@ class Superseding(Generic[Tx]):
         if not former:
             return NOTHING_OUTDATED
         return Outdated(former, [text for keeper in self._keepers for text in await keeper.in_force(tx, number)])
+
+    async def ended_by(self, tx: Tx, number: int) -> Outdated:
+        """Return what a change took out of force: former values after it that were none before."""
+        before = (await self.look(tx, number - 1)).values()
+        former = [value for keeper in self._keepers for value in await keeper.former(tx, number)]
+        new = [value for value in former if (compared(value.text), value.place.id, value.place.name) not in before]
+        if not new:
+            return NOTHING_OUTDATED
+        return Outdated(new, [text for keeper in self._keepers for text in await keeper.in_force(tx, number)])

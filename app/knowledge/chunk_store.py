@@ -224,6 +224,14 @@ async def passages(tx: Transaction, ids: Collection[UUID]) -> Mapping[UUID, Pass
     return {row.id: _passage(row, tx.box) for row in await tx.rows(asked)}
 
 
+async def texts(tx: Transaction, after: UUID | None, limit: int) -> Sequence[tuple[UUID, UUID, str]]:
+    """Return the next chunks that are searched: their ids, their documents' ids and their texts."""
+    asked = select(chunks.c.id, chunks.c.document_id, chunks.c.text_sealed).join(documents, _SEARCHED)
+    asked = asked.where(chunks.c.usr == tx.scope.usr).order_by(chunks.c.id).limit(limit)
+    rows = await tx.rows(asked if after is None else asked.where(chunks.c.id > after))
+    return [(row.id, row.document_id, _text(tx.box, row.id, row.text_sealed)) for row in rows]
+
+
 def _passage(row: Row[Any], box: Box) -> Passage:  # Any: the columns of `passages`
     said = describe(row, box, row_key(row.document_id, row.version))
     return Passage(

@@ -155,6 +155,13 @@ async def versions_from(tx: Transaction, message_ids: Sequence[UUID]) -> Sequenc
     return await tx.rows(asked.order_by(preference_versions.c.change_number, preference_versions.c.preference_id))
 
 
+async def identified(tx: Transaction, preference_id: UUID, version: int) -> bool:
+    """Say whether a version holds something that points at something, which texts may hold too."""
+    of_it = select(preference_versions.c.identifies).filter_by(usr=tx.scope.usr, preference_id=preference_id)
+    held = of_it.filter_by(version=version, state=State.KEPT).where(preference_versions.c.identifies.is_not(False))
+    return await tx.row(held) is not None
+
+
 async def count(tx: Transaction) -> int:
     """Return how many preferences the user has, stubs and those of all agents included."""
     number: int = await tx.scalar(select(func.count()).select_from(preferences).filter_by(usr=tx.scope.usr))

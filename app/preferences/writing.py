@@ -6,6 +6,7 @@ from uuid import UUID
 from app.core.audit import AuditEntry
 from app.core.errors import AppError
 from app.core.scope import Scope
+from app.core.superseding import superseded_by
 from app.core.versions import Precondition
 from app.infra.db.transaction import Transaction
 from app.preferences import candidate_store, store
@@ -64,6 +65,8 @@ async def apply(
         written = await store.replace(
             tx, change.id, change.base, change.content, number, entry, plain_key=change.plain_key
         )
+        if written is not None and await store.identified(tx, change.id, change.base):
+            tx.enqueue(superseded_by(number, agent))
     if written is not None and not written.is_deleted:
         for candidate_id in await candidate_store.fulfil(tx, change.key, agent, change.content.value, entry):
             await tx.forget_answers(candidate_id, entry)

@@ -10,6 +10,7 @@ from app.core.evidence import Evidence, EvidenceCheck
 from app.core.idempotency import Attempt
 from app.core.moments import NOW, Moment, Snapshot
 from app.core.scope import Scope
+from app.core.superseding import superseded_by
 from app.core.versions import Precondition, expected
 from app.infra.db.snapshots import look, settle, show_snapshot
 from app.infra.db.transaction import Database, Transaction
@@ -143,6 +144,8 @@ async def _perform(
     if before.version:
         newer = supersedes(facts, before.facts)
         profile = await store.replace(tx, before.version, facts, why, number, entry, supersedes=newer)
+        if newer:
+            tx.enqueue(superseded_by(number))
     else:
         profile = await store.create(tx, facts, why, number, entry)
     if profile is None:

@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from app.infra.embedded.stack import Stack
-from tests.conftest import MakeClient
+from tests.conftest import MakeClient, eventually
 
 pytestmark = pytest.mark.usefixtures("worker")
 
@@ -232,3 +232,56 @@ async def test_what_is_read_without_a_question_is_marked_too(client: MakeClient,
     back = await alice.post("/v1/profile/rollback", json={"to_version": 1}, headers={"If-Match": '"2"'})
     assert back.status_code == 200
     assert await read(alice, session, memory) == {}
+
+
+async def noted(caller: httpx.AsyncClient) -> list[Body]:
+    """Return all that the memory log says of changes, page by page."""
+    found: list[Body] = []
+    following: Body = {}
+    while True:
+        answer = await caller.get("/v1/memory-log/changes", params={"limit": 2} | following)
+        assert answer.status_code == 200, answer.text
+        found += answer.json()["items"]
+        if answer.json()["next_cursor"] is None:
+            return found
+        following = {"cursor": answer.json()["next_cursor"]}
+
+
+@pytest.mark.parametrize(("contract", "said"), [ENGLISH[:2], CHINESE[:2]], ids=["en", "zh"])
+async def test_the_memory_log_tells_what_a_change_has_marked_though_nobody_read_it(
+    client: MakeClient, contract: str, said: str
+) -> None:
+    alice = await client(agent="mailer")
+    await told(alice, contract, "Nothing of it.")
+    session: str = (await alice.post("/v1/sessions", json={"window": 1})).json()["id"]
+    messages = [{"role": "user", "content": text} for text in (f"Never write to {OLD}.", *["Go on."] * 20)]
+    assert (await alice.post(f"/v1/sessions/{session}/messages", json={"messages": messages})).is_success
+    document: str = (await alice.get(DOCUMENTS)).json()["items"][0]["id"]
+    memory: str = (await alice.post("/v1/memories", json={"text": said})).json()["id"]
+    await alice.post("/v1/memories", json={"text": "something else"})
+    await patch(alice, 0, email=OLD)
+    changed = await patch(alice, 1, email=NEW)
+    assert {item["id"] for item in await marked(alice, 3)} == {document, session, memory}
+    newer = {"kind": "profile", "id": changed["id"], "version": 2}
+    assert all((item["superseded"], item["snapshot"]) == (newer, changed["snapshot"]) for item in await noted(alice))
+
+    # Another change that takes nothing out of force marks nothing; one of the agent's own preference does.
+    await patch(alice, 2, city="Oslo")
+    own, path = {"agent_id": "mailer"}, "/v1/preferences/invoice.to"
+    words = "the landlord sends every invoice" if contract == ENGLISH[0] else "房东在每月五日之前"
+    assert (await alice.put(path, params=own, json={"value": words}, headers={"If-None-Match": "*"})).is_success
+    second = await alice.put(path, params=own, json={"value": "none"}, headers={"If-Match": '"1"'})
+    last = (await marked(alice, 4))[0]
+    kept = {"kind": "preference", "id": second.json()["id"], "version": 2}
+    assert (last["id"], last["superseded"]) == (document, kept)
+    assert await noted(await client("bob")) == []
+
+
+async def marked(caller: httpx.AsyncClient, count: int) -> list[Body]:
+    """Wait for as many marks."""
+
+    async def there() -> bool:
+        return len(await noted(caller)) == count
+
+    await eventually(there)
+    return await noted(caller)
