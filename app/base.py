@@ -20,6 +20,8 @@ from app.infra.keys.store import KeyStore, open_pool
 from app.infra.keys.vault import Vault, WrongKeyStoreError, open_vault
 from app.infra.redis.client import RedisStore, connect
 from app.infra.redis.lease import Lease
+from app.infra.rerankers.http import HttpReranker
+from app.infra.rerankers.port import Reranker
 from app.infra.segments.cache import IndexCache
 from app.infra.served.client import Endpoint
 from app.infra.summarisers.extractive import ExtractiveSummariser
@@ -48,6 +50,8 @@ class Base:
     embedding: EmbeddingService
     # What summarises in jobs; None where no model is asked for it.
     model_summariser: Summariser | None
+    # What puts found passages in order; None where no model is asked for it.
+    reranker: Reranker | None
     cache: IndexCache
     # The name of the embedder with its revision: vectors of two models don't mix.
     model: str
@@ -77,6 +81,9 @@ async def open_base(settings: Settings, log: AuditWriter, stack: AsyncExitStack)
     summariser = _model_summariser(settings)
     if summariser is not None:
         stack.push_async_callback(summariser.close)
+    reranker = _reranker(settings)
+    if reranker is not None:
+        stack.push_async_callback(reranker.close)
     db = Database(engine, vault, log)
     await require_own_keys(db, vault)
     await db.note_recipients(outside(settings))
@@ -94,6 +101,7 @@ async def open_base(settings: Settings, log: AuditWriter, stack: AsyncExitStack)
         chroma,
         embedding,
         summariser,
+        reranker,
         IndexCache(),
         model,
     )
@@ -104,13 +112,24 @@ def outside(settings: Settings) -> list[Recipient]:
     host = urlsplit(settings.llm_base_url).hostname or ""
     kind, _, model = settings.embedder.partition(":")
     sent = [Recipient("embedding", host, model)] if kind == "openai" else []
-    return sent + ([Recipient("summary", host, settings.llm_model)] if settings.summariser == "openai" else [])
+    if settings.summariser == "openai":
+        sent.append(Recipient("summary", host, settings.llm_model))
+    if settings.rerank_base_url:
+        sent.append(Recipient("rerank", urlsplit(settings.rerank_base_url).hostname or "", settings.rerank_model))
+    return sent
 
 
 def _endpoint(settings: Settings) -> Endpoint | None:
     if not settings.llm_base_url:
         return None
     return Endpoint(settings.llm_base_url, settings.llm_api_key.get_secret_value() or None)
+
+
+def _reranker(settings: Settings) -> Reranker | None:
+    if not settings.rerank_base_url:
+        return None
+    key = settings.rerank_api_key.get_secret_value() or None
+    return HttpReranker(settings.rerank_model, settings.rerank_base_url, key, settings.rerank_deadline_s)
 
 
 def _model_summariser(settings: Settings) -> Summariser | None:

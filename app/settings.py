@@ -30,6 +30,7 @@ _SCHEMES = dict.fromkeys(_POSTGRES, ("postgresql://", "postgres://")) | {
     "chroma_url": ("http://", "https://"),
     "auth_jwks_url": ("http://", "https://"),
     "llm_base_url": ("http://", "https://"),
+    "rerank_base_url": ("http://", "https://"),
 }
 
 
@@ -93,6 +94,12 @@ class Settings(BaseSettings):
     llm_base_url: str = Field("", description="An OpenAI-compatible endpoint, where one is used.")
     llm_api_key: SecretStr = Field(NOT_GIVEN, description="The key of that endpoint, where it asks for one.")
     llm_model: str = Field("", description="The model at that endpoint.")
+    rerank_base_url: str = Field("", description="An endpoint that reranks as Cohere's and Jina's do, if one is used.")
+    rerank_api_key: SecretStr = Field(NOT_GIVEN, description="The key of that endpoint, where it asks for one.")
+    rerank_model: str = Field("", description="The model at that endpoint.")
+    rerank_deadline_s: float = Field(
+        1.0, gt=0, le=60, description="Seconds that a search waits for it; then the order is as it was."
+    )
 
     window: int = Field(
         20, ge=1, le=200, description="Messages in a session's window, unless the session says its own."
@@ -147,6 +154,8 @@ class Settings(BaseSettings):
     def _a_model_that_can_be_asked(self) -> Self:
         if self.summariser == "openai" and not (self.llm_base_url and self.llm_model):
             raise ValueError("CAIRN_SUMMARISER=openai needs CAIRN_LLM_BASE_URL and CAIRN_LLM_MODEL")
+        if bool(self.rerank_base_url) != bool(self.rerank_model):
+            raise ValueError("CAIRN_RERANK_BASE_URL and CAIRN_RERANK_MODEL need each other")
         return self
 
     @classmethod

@@ -57,6 +57,7 @@ from app.knowledge.indexing import IndexChunks, RebuildIndex, VectorKeeper
 from app.knowledge.ingestion import IngestDocument
 from app.knowledge.listing import DocumentListing
 from app.knowledge.quotas import Quotas, Usages
+from app.knowledge.reranking import Reranking
 from app.knowledge.search import Search
 from app.knowledge.service import Documents
 from app.knowledge.source import KnowledgeSource
@@ -337,8 +338,8 @@ def _knowledge(base: Base, registered: Registered) -> Parts:
     chroma = ChromaIndex(base.chroma, model)
     keeper = VectorKeeper(db, chroma, model)
     vectors = CheckedIndex(db, ChromaVectors(db, chroma, model), ExactIndex(db, segments))
-    search = Search(db, segments, embedding, vectors, base.settings.exact_max_chunks, _superseding())
-    settings = base.settings
+    settings, reranking = base.settings, Reranking(base.reranker)
+    search = Search(db, segments, embedding, vectors, settings.exact_max_chunks, _superseding(), reranking)
     quotas = Quotas(settings.quota_documents, settings.quota_bytes, settings.quota_chunks)
     provided = (
         Documents(db, segments, quotas),

@@ -61,6 +61,14 @@ class Mode(StrEnum):
     LEXICAL = "lexical"
 
 
+class Reranked(StrEnum):
+    """Whether a model has put the hits in order: there is none, it has, or it didn't answer."""
+
+    OFF = "off"
+    DONE = "done"
+    UNAVAILABLE = "unavailable"
+
+
 @dataclass(frozen=True, slots=True)
 class Description:
     """What a caller says of a version."""
@@ -205,6 +213,8 @@ class Query:
     mode: Mode = Mode.HYBRID
     # Whether hits are to tell where the question's words stand, and what of them isn't current any more.
     with_details: bool = False
+    # Whether a model is to put them in order, where there is one.
+    rerank: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,7 +242,8 @@ class Half:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A passage that was found. `score` ranks the hits of one answer: it is the sum of its halves, each by its weight.
+    """A passage that was found. `score` ranks the hits of one answer: it is what a reranker says, and without one the
+    same as `fused`, the sum of the two halves, each by its weight.
 
     `lexical` is the share of the question's weight that the words of the passage cover, `dense` the cosine of the two;
     None where that wasn't looked at. These two can be held against a threshold. `highlights` are ranges of characters
@@ -243,16 +254,21 @@ class Hit:
     score: float
     dense: float | None
     lexical: float | None
+    fused: float
     words: Half | None = None
     meaning: Half | None = None
+    rerank: float | None = None
     highlights: Sequence[tuple[int, int]] = ()
     superseded: Sequence[Superseded] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The hits, best first, how they were looked for, and how many of the user's documents wait to be indexed."""
+    """The hits, best first, how they were looked for, how many of the user's documents wait to be indexed, and whether
+    a model has put the hits in order.
+    """
 
     hits: Sequence[Hit]
     mode: Mode
     pending: int
+    reranked: Reranked = Reranked.OFF

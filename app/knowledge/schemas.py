@@ -181,10 +181,14 @@ class HalfAnswer(Answer):
 
 
 class ExplanationAnswer(Answer):
-    """What the score is made of: the sum of both halves, each times its weight; null where that wasn't looked at."""
+    """What the score is made of. `fused` is the sum of both halves, each times its weight; null where that wasn't
+    looked at. `rerank` is what a model says of question and passage: then it is the score, and else `fused` is.
+    """
 
+    fused: float
     lexical: HalfAnswer | None
     dense: HalfAnswer | None
+    rerank: float | None
 
 
 class RangeAnswer(Answer):
@@ -219,10 +223,14 @@ class IndexAnswer(Answer):
 
 
 class SearchAnswer(Answer):
-    """What was found, best first. `mode` is what was looked at: words alone where the model couldn't be asked."""
+    """What was found, best first. `mode` is what was looked at: words alone where the model couldn't be asked.
+
+    `rerank` says whether a model has put the hits in order: `unavailable` where there is one that gave no answer.
+    """
 
     hits: list[HitAnswer]
     mode: str
+    rerank: str = Field(examples=["off", "done", "unavailable"])
     index: IndexAnswer
 
 
@@ -262,7 +270,7 @@ def query(body: SearchRequest) -> Query:
     ids = None if body.document_ids is None else frozenset(parse("doc", one) for one in body.document_ids)
     types = None if body.doc_type is None else frozenset(body.doc_type)
     limits = Limits(types, ids, body.metadata, body.after, body.before)
-    return Query(body.query, body.top_k, limits, body.mode, with_details=True)
+    return Query(body.query, body.top_k, limits, body.mode, with_details=True, rerank=True)
 
 
 def document_answer(document: Document) -> DocumentAnswer:
@@ -327,6 +335,7 @@ def search_answer(found: Found) -> SearchAnswer:
     return SearchAnswer(
         hits=[_hit(hit) for hit in found.hits],
         mode=found.mode.value,
+        rerank=found.reranked.value,
         index=IndexAnswer(pending=found.pending),
     )
 
@@ -342,7 +351,12 @@ def _hit(hit: Hit) -> HitAnswer:
         text=passage.text,
         score=hit.score,
         scores=ScoresAnswer(dense=hit.dense, lexical=hit.lexical),
-        explanation=ExplanationAnswer(lexical=_half(hit.words), dense=_half(hit.meaning)),
+        explanation=ExplanationAnswer(
+            fused=hit.fused,
+            lexical=_half(hit.words),
+            dense=_half(hit.meaning),
+            rerank=hit.rerank,
+        ),
         highlights=[RangeAnswer(start=start, end=end) for start, end in hit.highlights],
         created_at=passage.created_at,
         location=_location(location),

@@ -26,7 +26,8 @@ from app.infra.segments.index import Hit as Scored
 from app.infra.segments.questions import character_ids
 from app.infra.segments.store import SegmentStore
 from app.knowledge import chunk_store, filter_store, store
-from app.knowledge.model import EVERYTHING, Found, Half, Hit, Mode, Passage, Query
+from app.knowledge.model import EVERYTHING, Found, Half, Hit, Mode, Passage, Query, Reranked
+from app.knowledge.reranking import READ, Reranking
 from app.knowledge.vectors import NO_TERMS, VectorIndex
 
 # How many chunks are looked at closely where a user has more than all are looked at.
@@ -54,7 +55,7 @@ class _Asked:
     @property
     def limit(self) -> int:
         """How many chunks are ranked."""
-        return self.query.top_k * SPARE_FACTOR + SPARE
+        return max(self.query.top_k * SPARE_FACTOR, READ if self.query.rerank else 0) + SPARE
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,10 +79,12 @@ class Search:
         vectors: VectorIndex,
         exact_max_chunks: int,
         superseding: Superseding[Transaction],
+        reranking: Reranking,
     ) -> None:
-        """Take the doors, the sealed index, what embeds, what is asked above so many chunks, and what knows the former
-        values of user memory.
+        """Take the doors, the sealed index, what embeds, what is asked above so many chunks, what knows the former
+        values of user memory, and what puts hits in order.
         """
+        self._reranking = reranking
         self._superseding = superseding
         self._db = db
         self._segments = segments
@@ -94,10 +97,15 @@ class Search:
         vector = await self._vector(query)
         mode = query.mode if vector is not None else Mode.LEXICAL
         seen = await self._look(scope, query, vector) or await self._look_at_once(scope, query, vector)
-        hits = _hits(seen.scored, seen.passages, mode, query.top_k)
+        reranks = query.rerank and self._reranking.is_on
+        hits = _hits(seen.scored, seen.passages, mode, max(query.top_k, READ) if reranks else query.top_k)
+        reranked = Reranked.OFF
+        if reranks:
+            hits, reranked = await self._reranking.ordered(query.text, hits)
+        hits = hits[: query.top_k]
         if query.with_details:
             hits = await asyncio.to_thread(_detailed, hits, query.text, seen.outdated)
-        return Found(hits, mode, seen.pending)
+        return Found(hits, mode, seen.pending, reranked)
 
     async def _look(self, scope: Scope, query: Query, vector: NDArray[np.float32] | None) -> _Seen | None:
         """Return what is found, None where it changed meanwhile: with a version that was ranked and is gone when it is
@@ -184,7 +192,7 @@ def _hits(scored: Sequence[Scored], passages: Mapping[UUID, Passage], mode: Mode
             dense = None if mode is Mode.LEXICAL else one.dense
             words = None if mode is Mode.DENSE else _half(one.words)
             meaning = None if mode is Mode.LEXICAL else _half(one.meaning)
-            hits[passage.tag] = Hit(passage, one.score, dense, lexical, words, meaning)
+            hits[passage.tag] = Hit(passage, one.score, dense, lexical, one.score, words, meaning)
     return list(hits.values())
 
 

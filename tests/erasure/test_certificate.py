@@ -115,6 +115,10 @@ async def test_who_is_sent_texts_again_is_named_with_no_end(wiring: Wiring, clie
             {"llm_base_url": "https://vectors.example/v1", "embedder": "openai:small"},
             [OTHER],
         ),
+        (
+            {"rerank_base_url": "https://key@ranks.example/v1", "rerank_model": "cross"},
+            [Recipient("rerank", "ranks.example", "cross")],
+        ),
     ],
 )
 def test_the_settings_say_who_is_sent_texts(settings: Settings, wishes: dict[str, str], sent: list[Recipient]) -> None:

@@ -186,7 +186,7 @@ async def test_a_user_with_nothing_gets_an_empty_list(client: MakeClient) -> Non
     nobody = await client("nobody")
     answer = await nobody.post(SEARCH, json={"query": "anything"})
     assert answer.status_code == 200
-    assert answer.json() == {"hits": [], "mode": "hybrid", "index": {"pending": 0}}
+    assert answer.json() == {"hits": [], "mode": "hybrid", "rerank": "off", "index": {"pending": 0}}
 
 
 async def test_lists_are_paged_newest_first(alice: httpx.AsyncClient) -> None:

@@ -90,7 +90,8 @@ async def test_a_hit_shows_where_the_words_are_and_what_its_score_is_made_of(cli
         found = await hits("rent", mode=mode.value)
         assert [hit["score"] for hit in found] == sorted((hit["score"] for hit in found), reverse=True)
         for hit in found:
-            halves = {name: half for name, half in hit["explanation"].items() if half is not None}
+            assert (hit["explanation"]["rerank"], hit["explanation"]["fused"]) == (None, hit["score"])
+            halves = {name: half for name in ("lexical", "dense") if (half := hit["explanation"][name]) is not None}
             assert set(halves) == {"lexical", "dense"} if mode is Mode.HYBRID else {mode.value}
             made = sum(half["score"] * half["weight"] for half in halves.values())
             assert made == pytest.approx(hit["score"], abs=1e-5)
