@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
-from app.core.text.clauses import ends_in_clause_number, is_clause_number, opens_item
+from app.core.text.clauses import ends_in_clause_number, is_clause_number, is_title, opens_item
 from app.core.text.sentences import sentences
 from app.infra.extraction.model import NO_LAYOUT, Layout, MediaType
 from app.knowledge.headings import Section, sections
@@ -21,6 +21,8 @@ from app.knowledge.model import Chunk, Location
 
 MAX_BYTES: Final = 1_200
 OVERLAP_BYTES: Final = 200
+# What is looked at of the line after a clause's title.
+LOOKED_AT_CHARS: Final = 200
 _BLANK_LINE: Final = re.compile(r"\n[^\S\n]*\n\s*")
 _LINE: Final = re.compile(r"\n")
 # Where a sentence that is too long is cut, the best places first.
@@ -98,7 +100,12 @@ def _without_orphans(text: str, section: Section, cuts: Sequence[int]) -> Iterat
     last = section.start
     for cut in cuts:
         before, last = text[last:cut], cut
-        is_orphan = not before.strip() or is_clause_number(before) or ends_in_clause_number(text, section.start, cut)
+        is_orphan = (
+            not before.strip()
+            or is_clause_number(before)
+            or ends_in_clause_number(text, section.start, cut)
+            or is_title(before, text[cut : cut + LOOKED_AT_CHARS])
+        )
         if cut > section.body and not is_orphan:
             yield cut
 

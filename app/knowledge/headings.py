@@ -5,12 +5,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from app.core.text.clauses import numbered_heading
+from app.core.text.clauses import ARTICLE_LEVEL, article_heading, numbered_heading
 from app.infra.extraction.model import NO_LAYOUT, Layout, MediaType
 
 MAX_HEADING_CHARS: Final = 200
 _ATX: Final = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*")
 _UNDERLINE: Final = re.compile(r" {0,3}(=+|-{2,})[ \t]*")
+_ENDS: Final = re.compile(r"[.。;；:：!?！？…)）\]】\"”]\s*$")
 _FENCE: Final = re.compile(r" {0,3}(`{3,}|~{3,})")
 
 
@@ -85,7 +86,10 @@ def _written(text: str, media_type: MediaType) -> Iterator[_Heading]:
                 yield _Heading(before_start, position, 1 if "=" in under[1] else 2, before.strip())
                 before, before_start, before_last = "", position, ""
                 continue
-        if fence is None and (found := _heading_of(line, media_type)):
+        found = _heading_of(line, media_type)
+        if found is None and article_heading(line) and _may_be_followed(before):
+            found = ARTICLE_LEVEL, line.strip()
+        if fence is None and found:
             level, title = found
             yield _Heading(start, position, level, title)
             before, before_start, before_last = "", position, ""
@@ -95,6 +99,11 @@ def _written(text: str, media_type: MediaType) -> Iterator[_Heading]:
 
 def _may_be_underlined(line: str, line_before: str) -> bool:
     return 0 < len(line.strip()) <= MAX_HEADING_CHARS and not line_before.strip()
+
+
+def _may_be_followed(line: str) -> bool:
+    """Return whether a heading may come after a line: a sentence that goes on in the next line may name an article."""
+    return not line.strip() or _ENDS.search(line) is not None
 
 
 def _heading_of(line: str, media_type: MediaType) -> tuple[int, str] | None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.infra.extraction.model import MediaType
+from app.infra.extraction.model import Heading, Layout, MediaType
 from app.knowledge.chunking import MAX_BYTES, OVERLAP_BYTES, chunk
 from app.knowledge.model import Chunk
 
@@ -182,3 +182,103 @@ def test_the_work_grows_with_the_text_and_no_faster(unit: str, times: int) -> No
     text = unit * times + "end"
     chunks = chunk(text, MediaType.MARKDOWN)
     assert chunks[-1].location.end == len(text)
+
+
+ZH_SENTENCES = (
+    "甲方应当在每月五日前向乙方支付租金人民币28,500元。",
+    "未经甲方书面同意，乙方不得改变用途；擅自改变的，甲方有权解除合同。",
+    "逾期支付的，每逾期一日，按应付金额的0.05%支付违约金。",
+    "本条适用于第3.2条规定的情形，由上海仲裁委员会仲裁。",
+)
+EN_SENTENCES = (
+    "Fees are payable within 30 days of receipt of a valid invoice. ",
+    "Late amounts bear interest at 1.5% per month or the maximum permitted by law, whichever is lower. ",
+    "The Supplier shall comply with Mr. Smith's site rules, e.g. those in Schedule 2. ",
+    "Section 7.1 applies as if it were set out here. ",
+)
+NUMBERS_ZH = ["第{n}条 ", "第{n}条\n", "第{n}条\u3000总则\n", "{n}.1 ", "{n}、", "（{n}）", "({n})\n", "{n}.2.1 付款\n"]
+NUMBERS_EN = [
+    "Article {n}. ",
+    "ARTICLE {n}\n",
+    "Section {n}. Fees\n\n",
+    "{n}.1 ",
+    "{n}.2\n",
+    "(a) ",
+    "(iv)\n",
+    "§ {n} Fees\n",
+]
+
+
+@st.composite
+def contracts(draw: st.DrawFn) -> tuple[str, list[tuple[int, int]]]:
+    """Return a contract, and of each of its clauses where its number stands and where its text begins."""
+    numbers, said = draw(st.sampled_from([(NUMBERS_ZH, ZH_SENTENCES), (NUMBERS_EN, EN_SENTENCES)]))
+    text, places = draw(st.sampled_from(["", "房屋租赁合同\n\n", "MASTER SERVICES AGREEMENT\n\n"])), []
+    for number in range(1, draw(st.integers(2, 20))):
+        start = len(text)
+        text += draw(st.sampled_from(numbers)).format(n=number)
+        places.append((start, len(text)))
+        text += "".join(draw(st.lists(st.sampled_from(said), min_size=1, max_size=6)))
+        text = text.rstrip() + draw(st.sampled_from(["\n", "\n\n"]))
+    return text, places
+
+
+@settings(max_examples=60, deadline=None)
+@given(contracts(), st.sampled_from([MediaType.TEXT, MediaType.MARKDOWN, MediaType.PDF]))
+def test_no_clause_of_a_contract_is_parted_from_its_number(
+    contract: tuple[str, list[tuple[int, int]]], kind: MediaType
+) -> None:
+    text, places = contract
+    cuts = sorted({place for each in chunk(text, kind) for place in (each.location.start, each.location.end)})
+    parted = [text[start : begin + 9] for start, begin in places for cut in cuts if start < cut <= begin]
+    assert parted == []
+
+
+PLACES = st.lists(st.integers(0, 2000), max_size=9)
+SAID = st.lists(st.tuples(st.integers(0, 3000), st.integers(1, 6)), max_size=9)
+
+
+@settings(max_examples=100, deadline=None)
+@given(TEXTS, KINDS, PLACES, SAID)
+def test_headings_and_pages_that_the_file_names_cover_every_character_too(
+    text: str, kind: MediaType, starts: list[int], said: list[tuple[int, int]]
+) -> None:
+    pages = tuple(sorted(min(start, len(text)) for start in [0, *starts]))
+    headings, end = [], 0
+    for place, level in sorted(said):
+        line = text.find("\n", max(place, end))
+        if line >= 0:
+            begin = text.rfind("\n", 0, line) + 1
+            if begin >= end:
+                headings.append(Heading(begin, line + 1, level))
+                end = line + 1
+    chunks = chunk(text, kind, Layout(tuple(headings), pages))
+    spans = _new(chunks)
+    assert [start for start, _ in spans] == ([0] + [end for _, end in spans])[: len(spans)]
+    assert not text.strip() or spans[-1][1] == len(text)
+    for each in chunks:
+        page, end_page = each.location.page, each.location.end_page
+        assert page is not None
+        assert end_page is not None
+        assert pages[page - 1] <= each.location.start
+        assert page == len(pages) or each.location.start < pages[page]
+        assert pages[end_page - 1] < each.location.end
+
+
+def test_articles_with_a_title_are_headings_and_those_in_a_sentence_are_not() -> None:
+    text = (
+        "第一条  房屋\n1.1 甲方出租房屋。\n第二条　租金、押金\n2.1 按月支付。\n"
+        "依照\n第一条 执行\n第三条 甲方应当支付租金。\n"
+        "ARTICLE II\nSERVICES\n2.1 Scope. As stated in\nSection 7.1\nthe supplier works.\n\n§ 3 Fees\nNone.\n"
+    )
+    found = [each.location.headings for each in chunk(text, MediaType.TEXT)]
+    assert found == [("第一条  房屋",), ("第二条　租金、押金",), ("ARTICLE II",), ("§ 3 Fees",)]
+
+
+def test_rows_of_a_table_are_cut_between_and_not_inside() -> None:
+    text = "".join(
+        f"| name: item {number} | price: {number},500 euros | place: shelf {number}\n" for number in range(200)
+    )
+    chunks = chunk(text, MediaType.CSV)
+    assert len(chunks) > 5
+    assert all(each.text.startswith("| name: item") and each.text.endswith("\n") for each in chunks)
