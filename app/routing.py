@@ -15,6 +15,7 @@ from app.preferences import routes as preference_routes
 from app.preferences.catalogue import routes as catalogue_routes
 from app.profile import routes as profile_routes
 from app.sessions import routes as session_routes
+from app.usage import routes as usage_routes
 from app.verifications import routes as verification_routes
 from app.verifications.patterns import routes as pattern_routes
 
@@ -35,6 +36,7 @@ def routers() -> list[APIRouter]:
         erasure_routes.router,
         access_routes.router,
         audit_routes.router,
+        usage_routes.router,
         verification_routes.router,
         pattern_routes.router,
     ]

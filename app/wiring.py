@@ -26,16 +26,12 @@ from app.core.remembered import Listing
 from app.core.superseding import Superseding
 from app.core.updates import Updating
 from app.core.withholding import Registered
-from app.erasure import tables as erasure_tables
-from app.erasure.retained import PROOF, TOMBSTONE
 from app.erasure.service import EraseHandler, Erasures, SweepHandler
-from app.infra.audit import tables as audit_tables
 from app.infra.audit.sealing import Sealer
 from app.infra.audit.verifying import Verifier
 from app.infra.audit.writer import AuditWriter
 from app.infra.chroma.files import ChromaFiles
 from app.infra.chroma.index import ChromaIndex
-from app.infra.db import tables as db_tables
 from app.infra.db.base import metadata as declarations
 from app.infra.db.between import Talk, Traces
 from app.infra.db.rows import OwnedRows
@@ -44,12 +40,9 @@ from app.infra.extraction.extractor import Extractor
 from app.infra.keys.directory import Directory
 from app.infra.keys.vault import Vault
 from app.infra.queue.ageing import AgeWatch
-from app.infra.queue.userdata import JobsData
 from app.infra.redis.lease import Lease
 from app.infra.redis.userdata import HotData
-from app.infra.segments.cache import IndexCache
 from app.infra.segments.store import SegmentStore
-from app.infra.segments.userdata import IndexData
 from app.infra.summarisers.extractive import ExtractiveSummariser
 from app.knowledge.evidence import DocumentEvidence
 from app.knowledge.index_watch import LostVectors
@@ -112,6 +105,9 @@ from app.sessions.summarising import SummariseSession
 from app.sessions.view import Views
 from app.sessions.window import Window
 from app.settings import Settings
+from app.shared import shared_data
+from app.usage import tables as usage_tables
+from app.usage.service import Usage, UsageMeter
 from app.verifications import tables as verification_tables
 from app.verifications.patterns.registered import RegisteredPatterns
 from app.verifications.patterns.service import Patterns
@@ -174,10 +170,11 @@ async def build(settings: Settings) -> AsyncIterator[Wiring]:
             context_parts,
             _guests(base, sessions, contexts),
             _verifications(base, registered),
+            _usage(base),
         ]
         hot = HotData(base.redis, base.lease)
         data = [
-            *_shared_data(base.db, base.cache),
+            *shared_data(base.db, base.cache),
             *(kind for feature in features for kind in feature.data),
             hot,
         ]
@@ -227,19 +224,6 @@ async def _stop(lease: Lease, keeper: asyncio.Task[None]) -> None:
 async def _end(task: asyncio.Task[None]) -> None:
     task.cancel()
     await asyncio.wait({task})
-
-
-def _shared_data(db: Database, cache: IndexCache) -> list[UserData]:
-    """Return the data of no feature: what the doors, the index, the queue and the audit keep of a user."""
-    return [
-        JobsData(db),
-        OwnedRows(db, "idempotency", (db_tables.idempotency,)),
-        IndexData(db, cache),
-        OwnedRows(db, "changes", (db_tables.user_changes,)),
-        OwnedRows(db, "users", (db_tables.users,), retained=TOMBSTONE),
-        OwnedRows(db, "audit", (audit_tables.audit_log,), retained=PROOF),
-        OwnedRows(db, "erasures", (erasure_tables.erasures,), retained=PROOF),
-    ]
 
 
 def _memories(base: Base) -> tuple[MemorySearch, Parts]:
@@ -366,11 +350,12 @@ def _knowledge(base: Base, registered: Registered) -> Parts:
 def _context(base: Base, sources: Sequence[Source], listings: Sequence[Listing]) -> tuple[Contexts, Parts]:
     models = Models({None: base.embedding.count_tokens}, base.model)
     talk = Talk(session_store.hold_session, session_store.context_of, session_store.turns)
-    contexts = Contexts(base.db, sources, models, base.settings.context_deadline_s, talk.hold, _superseding())
+    deadline_s, meter = base.settings.context_deadline_s, UsageMeter()
+    contexts = Contexts(base.db, sources, models, deadline_s, talk.hold, _superseding(), meter)
     updating: list[Updating[Transaction]] = [PreferenceUpdates(), ProfileUpdates(), MemoryUpdates()]
     tables = (context_tables.context_feedback, context_tables.memory_log, change_tables.memory_marks)
     data = [OwnedRows(base.db, "memory_log", tables)]
-    log = MemoryLog(base.db, talk, updating)
+    log = MemoryLog(base.db, talk, updating, meter)
     noting = NoteSuperseded(base.db, _superseding(), holders(listings, [PassageTexts(base.db)]))
     provided = {Contexts: contexts, MemoryLog: log, MarkLog: MarkLog(base.db)}
     return contexts, Parts(provided=provided, handlers=[noting], data=data)
@@ -399,3 +384,7 @@ def _verifications(base: Base, registered: RegisteredPatterns) -> Parts:
         },
         data=[OwnedRows(base.db, "registered_secrets", (verification_tables.registered_secrets,))],
     )
+
+
+def _usage(base: Base) -> Parts:
+    return Parts(provided={Usage: Usage(base.db)}, data=[OwnedRows(base.db, "usage", (usage_tables.usage,))])

@@ -6,12 +6,14 @@ from datetime import UTC, datetime
 from uuid import UUID
 
 from app.context import feedback_store, store
+from app.context.metering import marks
 from app.context.model import Feedback, ItemMark, LogEntry, LogFilter, LogLine, Opinion
 from app.core.audit import AuditEntry
 from app.core.errors import AppError, invalid
 from app.core.idempotency import Attempt
 from app.core.scope import Scope
 from app.core.updates import Updating
+from app.core.usage import Meter
 from app.infra.db.between import Talk
 from app.infra.db.snapshots import show_snapshot
 from app.infra.db.transaction import Database, Transaction
@@ -20,8 +22,13 @@ from app.infra.db.transaction import Database, Transaction
 class MemoryLog:
     """Reads the log, and adds to its lines what was said of them."""
 
-    def __init__(self, db: Database, talk: Talk, updating: Sequence[Updating[Transaction]]) -> None:
-        """Take the doors, what knows the messages of a turn, and the kinds of memory that messages change."""
+    def __init__(
+        self, db: Database, talk: Talk, updating: Sequence[Updating[Transaction]], meter: Meter[Transaction]
+    ) -> None:
+        """Take the doors, what knows the messages of a turn, the kinds of memory that messages change, and what counts
+        how useful each kind was.
+        """
+        self._meter = meter
         self._db = db
         self._talk = talk
         self._updating = updating
@@ -62,9 +69,12 @@ class MemoryLog:
             if entry is None:
                 raise AppError("not_found")
             audit = AuditEntry("mark", "context", context_id)
-            marks = _marks(entry, opinion.items)
+            said = _marks(entry, opinion.items)
             now = datetime.now(UTC)
-            kept = await feedback_store.put(tx, context_id, opinion.useful, marks, opinion.correction, now, audit)
+            before = (await feedback_store.find_each(tx, [context_id])).get(context_id)
+            kept = await feedback_store.put(tx, context_id, opinion.useful, said, opinion.correction, now, audit)
+            agent = scope.agent if entry.call is None else entry.call.agent
+            await self._meter.mark(tx, entry.created_at.date(), agent, marks(entry, before, kept), audit)
             await tx.answer(kept)
         return kept
 

@@ -10,6 +10,7 @@ from uuid import UUID
 from app.context import store
 from app.context.comparing import Replayed, differences
 from app.context.gathering import REQUIRED_EXTRA_S, Gathered, gather, unread, within
+from app.context.metering import uses
 from app.context.model import Call, LogEntry, Shown
 from app.context.packing import REVISION, Count, pack
 from app.core.assembly import Ask, Assembled, Packed, Reason
@@ -21,6 +22,7 @@ from app.core.moments import Moment, Snapshot
 from app.core.scope import Scope
 from app.core.superseding import Outdated, Superseding
 from app.core.text.language import language
+from app.core.usage import Meter, Use
 from app.infra.db.between import HoldSession
 from app.infra.db.snapshots import look, show_snapshot
 from app.infra.db.transaction import Database, Transaction
@@ -57,10 +59,12 @@ class Contexts:
         deadline_s: float,
         hold_session: HoldSession,
         superseding: Superseding[Transaction],
+        meter: Meter[Transaction],
     ) -> None:
-        """Take every source of memory, what counts and finds, what keeps a session while its context is noted, and
-        what knows the former values of user memory.
+        """Take every source of memory, what counts and finds, what keeps a session while its context is noted, what
+        knows the former values of user memory, and what counts the use of each kind.
         """
+        self._meter = meter
         self._db = db
         self._sources = sources
         self._models = models
@@ -73,8 +77,8 @@ class Contexts:
         `store_unavailable` where a required kind couldn't be asked.
         """
         now = datetime.now(UTC)
-        assembled = await self._assembled(scope, ask, now)
-        await within(self._keep(scope, ask, now, assembled), self._patience_s)
+        assembled, used = await self._assembled(scope, ask, now)
+        await within(self._keep(scope, ask, now, assembled, used), self._patience_s)
         return assembled
 
     async def replay(self, scope: Scope, context_id: UUID) -> Replayed:
@@ -90,7 +94,7 @@ class Contexts:
             box = tx.box
         call = entry.call
         caller = scope if call is None else replace(scope, agent=call.agent)
-        assembled = await self._assembled(caller, ask, datetime.now(UTC))
+        assembled, _ = await self._assembled(caller, ask, datetime.now(UTC))
         return Replayed(
             entry,
             assembled,
@@ -102,7 +106,7 @@ class Contexts:
     def _patience_s(self) -> float:
         return self._deadline_s + REQUIRED_EXTRA_S
 
-    async def _assembled(self, scope: Scope, ask: Ask, now: datetime) -> Assembled:
+    async def _assembled(self, scope: Scope, ask: Ask, now: datetime) -> tuple[Assembled, Sequence[Use]]:
         snapshot, outdated = await within(self._looked(scope, ask), self._patience_s)
         question = Question(
             text=ask.query,
@@ -119,7 +123,8 @@ class Contexts:
             raise AppError("store_unavailable", "a required kind of memory", headers={"Retry-After": "1"})
         packed = await asyncio.to_thread(self._packed, gathered, outdated, ask)
         packed = replace(packed, decisions=[*packed.decisions, *failures])
-        return Assembled(uuid7(), snapshot, packed, missing)
+        used = uses(gathered.asked, ask.include, packed.decisions)
+        return Assembled(uuid7(), snapshot, packed, missing), used
 
     async def _looked(self, scope: Scope, ask: Ask) -> tuple[Snapshot, Outdated]:
         async with self._db.read(scope) as tx:
@@ -131,7 +136,7 @@ class Contexts:
         marked = [each if each.kind in CURRENT else _marked(each, outdated) for each in gathered.candidates]
         return pack(marked, ask.budget_tokens, self._models.tokenizers[ask.tokenizer], language(ask.query))
 
-    async def _keep(self, scope: Scope, ask: Ask, now: datetime, assembled: Assembled) -> None:
+    async def _keep(self, scope: Scope, ask: Ask, now: datetime, assembled: Assembled, used: Sequence[Use]) -> None:
         packed = assembled.packed
         summary = [block for block in packed.blocks if block.kind in SUMMARY]
         async with self._db.write(scope) as tx:
@@ -160,7 +165,9 @@ class Contexts:
                 shown=None if is_cut else Shown(text, store.prompt_sha256(packed)),
                 is_cut=is_cut,
             )
-            await store.insert_entry(tx, entry, AuditEntry("assemble", "context", assembled.id))
+            audit = AuditEntry("assemble", "context", assembled.id)
+            await store.insert_entry(tx, entry, audit)
+            await self._meter.note(tx, now.date(), used, audit)
 
 
 def _again(entry: LogEntry, snapshot: str) -> Ask:

@@ -16,6 +16,7 @@ from app.core.memory import Candidate, Question, Tier
 from app.core.scope import Scope
 from app.core.superseding import Superseding
 from app.sessions.store import hold_session
+from app.usage.service import UsageMeter
 from app.wiring import Wiring
 
 MakeScope = Callable[..., Awaitable[Scope]]
@@ -63,7 +64,9 @@ def ask(require: frozenset[str] = frozenset()) -> Ask:
 
 def contexts(wiring: Wiring, *sources: Answering, deadline_s: float = 0.05) -> Contexts:
     """Assemble from these sources alone."""
-    return Contexts(wiring.db, sources, Models({None: len}, "none@1"), deadline_s, hold_session, Superseding([]))
+    return Contexts(
+        wiring.db, sources, Models({None: len}, "none@1"), deadline_s, hold_session, Superseding([]), UsageMeter()
+    )
 
 
 async def lines_of(client: httpx.AsyncClient, session_id: str) -> list[str]:
