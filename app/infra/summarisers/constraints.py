@@ -155,7 +155,7 @@ def _supersedes(new: Directive, old: Directive) -> bool:
     if new.kind is old.kind:
         return new.topic.same(old.topic) or (new.kind is Kind.DO and new.topic.rivals(old.topic))
     if new.kind is Kind.ALLOW and old.kind is Kind.DO:
-        return new.topic.rivals(old.topic)
+        return new.topic.opens(old.topic)
     if not (new.kind is Kind.CANCEL or _reverses(new.kind, old.kind)):
         return False
     if new.kind is Kind.DO and not new.topic.alike(old.topic):

@@ -45,6 +45,13 @@ class Topic:
         mine, theirs = ({kind for kind, _ in topic.values} for topic in (self, other))
         return bool(mine) and mine == theirs and self.values != other.values and self.terms == other.terms
 
+    def opens(self, other: "Topic") -> bool:
+        """Whether what is allowed here is what there is shut out, by asking for another value: meat, where only
+        vegetarian restaurants were to be recommended. All that is named besides has to be named there.
+        """
+        mine, theirs = ({kind for kind, _ in topic.values} for topic in (self, other))
+        return bool(mine) and mine == theirs and self.values != other.values and self.terms <= other.terms
+
     def joined(self, other: "Topic") -> "Topic":
         return Topic(self.terms | other.terms, self.values | other.values, self.is_list or other.is_list)
 
