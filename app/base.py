@@ -18,8 +18,11 @@ from app.infra.embedders.build import build as build_embedder
 from app.infra.embedders.service import EmbeddingService
 from app.infra.keys.store import KeyStore, open_pool
 from app.infra.keys.vault import Vault, WrongKeyStoreError, open_vault
+from app.infra.redis.answers import HotAnswers
 from app.infra.redis.client import RedisStore, connect
+from app.infra.redis.copies import HotCopies
 from app.infra.redis.lease import Lease
+from app.infra.redis.memory import MemoryCopies
 from app.infra.rerankers.http import HttpReranker
 from app.infra.rerankers.port import Reranker
 from app.infra.segments.cache import IndexCache
@@ -46,6 +49,7 @@ class Base:
     vault: Vault
     redis: RedisStore
     lease: Lease
+    answers: HotAnswers
     chroma: ChromaClient
     embedding: EmbeddingService
     # What summarises in jobs; None where no model is asked for it.
@@ -84,7 +88,9 @@ async def open_base(settings: Settings, log: AuditWriter, stack: AsyncExitStack)
     reranker = _reranker(settings)
     if reranker is not None:
         stack.push_async_callback(reranker.close)
-    db = Database(engine, vault, log)
+    lease = Lease(generations, redis)
+    memory = MemoryCopies(HotCopies(redis, lease))
+    db = Database(engine, vault, log, memory)
     await require_own_keys(db, vault)
     await db.note_recipients(outside(settings))
     commits = GroupCommit(db, owed(by_model=summariser is not None))
@@ -97,7 +103,8 @@ async def open_base(settings: Settings, log: AuditWriter, stack: AsyncExitStack)
         store,
         vault,
         redis,
-        Lease(generations, redis),
+        lease,
+        HotAnswers(db, memory),
         chroma,
         embedding,
         summariser,

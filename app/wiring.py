@@ -295,7 +295,7 @@ def _preferences(base: Base) -> Parts:
     evidence = _evidence()
     return Parts(
         provided={
-            Preferences: Preferences(base.db, evidence),
+            Preferences: Preferences(base.db, evidence, base.answers),
             Proposals: Proposals(base.db, evidence),
             Candidates: Candidates(base.db),
             Catalogue: Catalogue(base.db),
@@ -308,7 +308,7 @@ def _preferences(base: Base) -> Parts:
 
 def _profile(base: Base) -> Parts:
     return Parts(
-        provided={Profiles: Profiles(base.db, _evidence())},
+        provided={Profiles: Profiles(base.db, _evidence(), base.answers)},
         sources=[ProfileSource(base.db)],
         listings=[ProfileListing(base.db)],
         data=[OwnedRows(base.db, "profile", (profile_tables.profile_versions, profile_tables.profiles))],

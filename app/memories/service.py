@@ -53,7 +53,7 @@ class Memories:
 
         Raises `quota_exceeded`, `invalid` for evidence that isn't there, `sensitive_category` for what isn't inferred.
         """
-        async with self._db.write(scope, attempt) as tx:
+        async with self._db.remember(scope, attempt) as tx:
             await self._evidence.require(tx, {"evidence": content.evidence})
             require_inferable(content)
             memory_id = uuid7()
@@ -113,7 +113,7 @@ class Memories:
         """Write a fact's next version. Raises `not_found`, `stale_version`, `conflict` where it is less trusted than
         what is there, and otherwise as `add`.
         """
-        async with self._db.write(scope, attempt) as tx:
+        async with self._db.remember(scope, attempt) as tx:
             await self._evidence.require(tx, {"evidence": content.evidence})
             require_inferable(content)
             entry = AuditEntry("replace", "memory", memory_id)
@@ -138,7 +138,7 @@ class Memories:
         attempt: Attempt | None,
     ) -> Memory:
         """Take the text out of every version; return the stub that is left. Raises `not_found`, `stale_version`."""
-        async with self._db.write(scope, attempt) as tx:
+        async with self._db.remember(scope, attempt) as tx:
             entry = AuditEntry("delete", "memory", memory_id)
             number = await tx.next_change(entry)
             current = await _required(tx, memory_id)

@@ -51,7 +51,7 @@ class Candidates:
         Raises `not_found`, `stale_version`, `conflict` for a decided one; and for a value that the catalogue doesn't
         allow by now, as a write does.
         """
-        async with self._db.write(scope, attempt) as tx:
+        async with self._db.remember(scope, attempt) as tx:
             await tx.hold_changes()
             candidate = await _found(tx, candidate_id)
             require_waiting(candidate, precondition)
@@ -85,7 +85,7 @@ class Candidates:
         attempt: Attempt | None,
     ) -> Candidate:
         """Say no to a candidate, on everything that speaks for it by now; return its stub. Raises as `accept`."""
-        async with self._db.write(scope, attempt) as tx:
+        async with self._db.remember(scope, attempt) as tx:
             await tx.hold_changes()
             candidate = await _found(tx, candidate_id)
             require_waiting(candidate, precondition)

@@ -32,7 +32,7 @@ class Proposals:
         for what is never inferred, `already_rejected` where the user said no to it, and `quota_exceeded`.
         """
         require_own(scope, proposal.agent)
-        async with self._db.write(scope, attempt) as tx:
+        async with self._db.remember(scope, attempt) as tx:
             await self._evidence.require(tx, {"evidence": proposal.evidence})
             rules = await catalogue_rules(tx, [proposal.key])
             rules.require_inferable(proposal.key, proposal.value)

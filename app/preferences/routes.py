@@ -9,8 +9,8 @@ from fastapi import APIRouter, Depends, Path, Query, Request, Response
 from app.core.idempotency import Answer
 from app.core.moments import Moment
 from app.core.scope import Scope
-from app.core.versions import Precondition, etag
-from app.preferences.model import KEY_PATTERN, Found, Preference, State, Written
+from app.core.versions import Precondition
+from app.preferences.model import KEY_PATTERN, Found, InForce, Preference, Written
 from app.preferences.schemas import (
     PreferenceAnswer,
     PreferenceBatchAnswer,
@@ -34,9 +34,10 @@ from app.web.auth import allow
 from app.web.idempotency import attempted, rendered, respond
 from app.web.moments import moment_of
 from app.web.paging import Paging, Position, next_cursor, page_of
-from app.web.preconditions import conditional, not_modified
+from app.web.preconditions import conditional
 from app.web.problems import problems
 from app.web.provide import provided
+from app.web.shown import rendering, respond_unless_known
 
 router = APIRouter(prefix="/v1/preferences", tags=["preferences"])
 
@@ -52,24 +53,21 @@ AgentId = Annotated[str | None, Query(description="Names the value for one agent
 When = Annotated[Moment, Depends(moment_of)]
 
 
-@router.get("", responses=problems("not_found"))
+@router.get("", response_model=PreferencesAnswer, responses=problems("not_found"))
 async def list_in_force(
     caller: Reader,
     preferences: Service,
     paging: Page,
     moment: When,
     agent_id: AgentId = None,
-) -> PreferencesAnswer:
+) -> Response:
     """List the preferences in force for the token's agent; its own value of a key goes before the general one.
 
     What was erased since a past moment shows as `erased`. All pages are of the snapshot that the first one tells.
     """
     after = (UUID(hex=str(paging.after["id"])), int(paging.after["number"])) if paging.after else None
-    found = await preferences.in_force(caller, agent_id, moment, after, paging.limit)
-    position: Position | None = None
-    if found.more:
-        position = {"id": found.items[-1].id.hex, "number": found.snapshot.number}
-    return in_force_answer(found, next_cursor(position))
+    shown = await preferences.show_in_force(caller, agent_id, moment, after, paging.limit, _IN_FORCE)
+    return respond(shown.answer)
 
 
 @router.get("/{key}", response_model=PreferenceReadAnswer, responses=problems("not_found"))
@@ -82,12 +80,8 @@ async def read(
     agent_id: AgentId = None,
 ) -> Response:
     """Read the value of a key: the general one, or the one for the named agent; now, or at a moment that is past."""
-    found = await preferences.read(caller, key, agent_id, moment)
-    version = found.preference.version
-    # The client may have read this version before it was erased: it must hear of that.
-    if version.content.state is State.KEPT and not_modified(request, version.number):
-        return Response(status_code=304, headers={"ETag": etag(version.number)})
-    return respond(_shown_found(found))
+    shown = await preferences.show(caller, key, agent_id, moment, _FOUND)
+    return respond_unless_known(request, shown)
 
 
 @router.put(
@@ -186,6 +180,17 @@ def _shown(preference: Preference) -> Answer:
 
 def _shown_found(found: Found) -> Answer:
     return rendered(found_answer(found), version=found.preference.version.number)
+
+
+def _shown_in_force(found: InForce) -> Answer:
+    last: Position | None = None
+    if found.more:
+        last = {"id": found.items[-1].id.hex, "number": found.snapshot.number}
+    return rendered(in_force_answer(found, next_cursor(last)))
+
+
+_FOUND = rendering(PreferenceReadAnswer, _shown_found)
+_IN_FORCE = rendering(PreferencesAnswer, _shown_in_force)
 
 
 def _shown_deleted(stub: Preference) -> Answer:

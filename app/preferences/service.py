@@ -10,9 +10,11 @@ from app.core.idempotency import Attempt
 from app.core.ids import uuid7
 from app.core.moments import NOW, Moment
 from app.core.scope import Scope
+from app.core.shown import Rendering, Shown
 from app.core.versions import Absent, Exactly, Precondition
 from app.infra.db.snapshots import look, settle
 from app.infra.db.transaction import Database, Transaction
+from app.infra.redis.answers import HotAnswers
 from app.preferences import store
 from app.preferences.catalogue.model import Rules
 from app.preferences.catalogue.store import rules as catalogue_rules
@@ -22,6 +24,7 @@ from app.preferences.model import (
     History,
     InForce,
     Preference,
+    State,
     Statement,
     Written,
     base_of,
@@ -32,14 +35,37 @@ from app.preferences.model import (
 from app.preferences.retraction import retract
 from app.preferences.writing import Change, apply, perform, require_own, require_room
 
+_LISTED = AuditEntry("list", "preference")
+
 
 class Preferences:
     """The preferences of users."""
 
-    def __init__(self, db: Database, evidence: EvidenceCheck[Transaction]) -> None:
-        """Take the doors to the database, and what knows which evidence there is."""
+    def __init__(self, db: Database, evidence: EvidenceCheck[Transaction], answers: HotAnswers) -> None:
+        """Take the doors to the database, what knows which evidence there is, and what gives answers again."""
         self._db = db
         self._evidence = evidence
+        self._answers = answers
+
+    async def show_in_force(
+        self,
+        scope: Scope,
+        agent: str | None,
+        moment: Moment,
+        after: tuple[UUID, int] | None,
+        limit: int,
+        rendering: Rendering[InForce],
+    ) -> Shown:
+        """Return the answer that shows `in_force`. Raises as that. The first page of now may come from Redis alone."""
+
+        async def make() -> Shown:
+            found = await self.in_force(scope, agent, moment, after, limit)
+            return Shown(rendering.render(found), _LISTED, found.snapshot.number)
+
+        require_own(scope, agent)
+        if moment != NOW or after is not None:
+            return await make()
+        return await self._answers.give(scope, ["preferences", rendering.shape, scope.agent or "", str(limit)], make)
 
     async def in_force(
         self,
@@ -63,8 +89,25 @@ class Preferences:
                 items = await store.in_force_at(tx, snapshot.number, scope.agent, last, limit + 1)
             else:
                 items = await store.in_force(tx, scope.agent, last, limit + 1)
-            tx.saw(AuditEntry("list", "preference"))
+            tx.saw(_LISTED)
             return InForce(items[:limit], snapshot, more=len(items) > limit)
+
+    async def show(
+        self, scope: Scope, key: str, agent: str | None, moment: Moment, rendering: Rendering[Found]
+    ) -> Shown:
+        """Return the answer that shows `read`. Raises as that. What holds now may come from Redis alone."""
+
+        async def make() -> Shown:
+            found = await self.read(scope, key, agent, moment)
+            version = found.preference.version
+            # The client may have read this version before it was erased: it must hear of that.
+            known = version.number if version.content.state is State.KEPT else None
+            return Shown(rendering.render(found), _read_of(found.preference), found.snapshot.number, known)
+
+        require_own(scope, agent)
+        if moment != NOW:
+            return await make()
+        return await self._answers.give(scope, ["preference", rendering.shape, key, agent or ""], make)
 
     async def read(self, scope: Scope, key: str, agent: str | None, moment: Moment) -> Found:
         """Return the value of a key: the general one, or the one for the named agent. Raises `not_found`.
@@ -81,7 +124,7 @@ class Preferences:
                 preference = await store.find(tx, key, agent)
             if preference is None or preference.is_deleted:
                 raise not_there(None if snapshot.changes_since else preference)
-            tx.saw(AuditEntry("read", "preference", preference.id))
+            tx.saw(_read_of(preference))
             return Found(preference, snapshot)
 
     async def history(self, scope: Scope, key: str, agent: str | None, before: int | None, limit: int) -> History:
@@ -111,7 +154,7 @@ class Preferences:
         `sensitive_category`.
         """
         require_own(scope, agent)
-        async with self._db.write(scope, attempt) as tx:
+        async with self._db.remember(scope, attempt) as tx:
             await self._evidence.require(tx, {"evidence": statement.evidence})
             rules = await catalogue_rules(tx, [statement.key])
             rules.require_said(statement.key, statement.value)
@@ -138,7 +181,7 @@ class Preferences:
         Raises `stale_version`, naming every item whose version isn't the current one, and otherwise as `write`.
         """
         require_own(scope, agent)
-        async with self._db.write(scope, attempt) as tx:
+        async with self._db.remember(scope, attempt) as tx:
             claimed = {f"items[{place}].evidence": said.evidence for place, (said, _) in enumerate(statements)}
             await self._evidence.require(tx, claimed)
             rules = await catalogue_rules(tx, [statement.key for statement, _ in statements])
@@ -170,7 +213,7 @@ class Preferences:
     ) -> Preference:
         """Take the value out of every version; return the stub that is left. Raises `not_found`, `stale_version`."""
         require_own(scope, agent)
-        async with self._db.write(scope, attempt) as tx:
+        async with self._db.remember(scope, attempt) as tx:
             current = await store.find(tx, key, agent)
             if current is None or current.is_deleted:
                 raise not_there(current)
@@ -197,7 +240,7 @@ class Preferences:
         Raises `not_found`, `stale_version`, `invalid` where there is no such version, `conflict` where it is erased.
         """
         require_own(scope, agent)
-        async with self._db.write(scope, attempt) as tx:
+        async with self._db.remember(scope, attempt) as tx:
             current = await store.find(tx, key, agent)
             if current is None:
                 raise AppError("not_found")
@@ -212,6 +255,10 @@ class Preferences:
             preference = await perform(tx, change, agent, precondition, "roll_back")
             await tx.answer(preference, change.id)
         return preference
+
+
+def _read_of(preference: Preference) -> AuditEntry:
+    return AuditEntry("read", "preference", preference.id)
 
 
 def _base(

@@ -8,7 +8,8 @@ from fastapi import APIRouter, Body, Depends, Path, Request, Response
 from app.core.idempotency import Answer
 from app.core.moments import Moment
 from app.core.scope import Scope
-from app.core.versions import Precondition, etag
+from app.core.shown import Rendering
+from app.core.versions import Precondition
 from app.profile.model import Seen
 from app.profile.schemas import (
     ProfileAnswer,
@@ -25,9 +26,10 @@ from app.web.evidence import evidence_of
 from app.web.idempotency import attempted, rendered, respond
 from app.web.moments import moment_of
 from app.web.paging import Paging, next_cursor, page_of
-from app.web.preconditions import conditional, not_modified
+from app.web.preconditions import conditional
 from app.web.problems import problems
 from app.web.provide import provided
+from app.web.shown import rendering, respond_unless_known
 
 router = APIRouter(prefix="/v1/profile", tags=["profile"])
 
@@ -52,13 +54,7 @@ Place = Annotated[
 @router.get("", response_model=ProfileAnswer)
 async def read(request: Request, caller: Reader, profiles: Service, moment: When) -> Response:
     """Read the profile, now or at a moment that is past. Before the first change it is empty and at version 0."""
-    seen = await profiles.read(caller, moment)
-    version = seen.profile.version
-    # The client may have read an earlier version before something in it was erased: it must hear of that.
-    is_altered = bool(seen.snapshot.changes_since and seen.profile.facts.erased)
-    if not is_altered and not_modified(request, version):
-        return Response(status_code=304, headers={"ETag": etag(version)})
-    return respond(_shown_to(caller)(seen))
+    return respond_unless_known(request, await profiles.show(caller, moment, _rendering_to(caller)))
 
 
 @router.patch("", response_model=ProfileAnswer)
@@ -114,6 +110,10 @@ async def history(caller: Reader, profiles: Service, paging: Page) -> ProfileHis
 
 def _shown_to(caller: Scope) -> Callable[[Seen], Answer]:
     return lambda seen: rendered(profile_answer(caller.usr, seen), version=seen.profile.version)
+
+
+def _rendering_to(caller: Scope) -> Rendering[Seen]:
+    return rendering(ProfileAnswer, _shown_to(caller))
 
 
 def _shown_erased(seen: Seen) -> Answer:

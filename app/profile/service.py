@@ -10,10 +10,12 @@ from app.core.evidence import Evidence, EvidenceCheck
 from app.core.idempotency import Attempt
 from app.core.moments import NOW, Moment, Snapshot
 from app.core.scope import Scope
+from app.core.shown import Rendering, Shown
 from app.core.superseding import superseded_by
 from app.core.versions import Precondition, expected
 from app.infra.db.snapshots import look, settle, show_snapshot
 from app.infra.db.transaction import Database, Transaction
+from app.infra.redis.answers import HotAnswers
 from app.profile import store
 from app.profile.model import (
     EMPTY,
@@ -37,10 +39,23 @@ REWRITE_PAGE = 200
 class Profiles:
     """The profiles of users. Every user has one, empty at version 0 before the first change."""
 
-    def __init__(self, db: Database, evidence: EvidenceCheck[Transaction]) -> None:
-        """Take the doors to the database, and what knows which evidence there is."""
+    def __init__(self, db: Database, evidence: EvidenceCheck[Transaction], answers: HotAnswers) -> None:
+        """Take the doors to the database, what knows which evidence there is, and what gives answers again."""
         self._db = db
         self._evidence = evidence
+        self._answers = answers
+
+    async def show(self, scope: Scope, moment: Moment, rendering: Rendering[Seen]) -> Shown:
+        """Return the answer that shows `read`. Raises as that. What holds now may come from Redis alone."""
+
+        async def make() -> Shown:
+            seen = await self.read(scope, moment)
+            # The client may have read an earlier version before something in it was erased: it must hear of that.
+            is_altered = bool(seen.snapshot.changes_since and seen.profile.facts.erased)
+            known = None if is_altered else seen.profile.version
+            return Shown(rendering.render(seen), _read_of(scope), seen.snapshot.number, known)
+
+        return await (make() if moment != NOW else self._answers.give(scope, ["profile", rendering.shape], make))
 
     async def read(self, scope: Scope, moment: Moment = NOW) -> Seen:
         """Return the profile as it is now, or as it was. Raises `invalid` for a snapshot that was never given."""
@@ -48,7 +63,7 @@ class Profiles:
         async with self._db.read(scope) as tx:
             snapshot = await look(tx, moment)
             found = await (store.find_at(tx, snapshot.number) if snapshot.changes_since else store.find(tx))
-            tx.saw(AuditEntry("read", "profile", scope.usr))
+            tx.saw(_read_of(scope))
             return Seen(found or EMPTY, snapshot)
 
     async def history(self, scope: Scope, before: int | None, limit: int) -> History:
@@ -68,7 +83,7 @@ class Profiles:
         evidence: Evidence | None = None,
     ) -> Seen:
         """Merge a patch (RFC 7396) into the profile. Raises `stale_version`, and `invalid` for too large a result."""
-        async with self._db.write(scope, attempt) as tx:
+        async with self._db.remember(scope, attempt) as tx:
             await self._evidence.require(tx, {"evidence": evidence})
             current = await store.find(tx) or EMPTY
             expected(precondition, current.version)
@@ -91,7 +106,7 @@ class Profiles:
 
         Raises `stale_version`, and `invalid` where there is no such version.
         """
-        async with self._db.write(scope, attempt) as tx:
+        async with self._db.remember(scope, attempt) as tx:
             current = await store.find(tx) or EMPTY
             expected(precondition, current.version)
             earlier = await store.find_version(tx, to_version) if to_version else EMPTY
@@ -114,7 +129,7 @@ class Profiles:
         Raises `stale_version`, and `not_found` where no version has anything there.
         """
         entry = AuditEntry("erase_field", "profile", scope.usr)
-        async with self._db.write(scope, attempt) as tx:
+        async with self._db.remember(scope, attempt) as tx:
             # First: from here on nobody else writes a version with the value.
             number = await tx.next_change(entry)
             current = await store.find(tx) or EMPTY
@@ -129,6 +144,10 @@ class Profiles:
             seen = _seen_last(tx, profile)
             await tx.answer(seen)
         return seen
+
+
+def _read_of(scope: Scope) -> AuditEntry:
+    return AuditEntry("read", "profile", scope.usr)
 
 
 async def _perform(

@@ -7,15 +7,15 @@ doesn't: of another generation or epoch, or with another message in that place. 
 """
 
 import secrets
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from typing import Final
 from uuid import UUID
 
-from app.core.errors import AppError
 from app.core.scope import Scope
 from app.infra.crypto.box import Box
 from app.infra.redis import keys
 from app.infra.redis.client import RedisStore
+from app.infra.redis.copies import Args, HotCopies
 from app.infra.redis.lease import Generation, Lease
 from app.infra.redis.script import Script, telling, writing
 from app.infra.summarisers.port import Summary
@@ -86,8 +86,8 @@ _DROP = writing("redis.call('DEL', KEYS[3], KEYS[4], KEYS[5]) return {me(), 'dro
 
 # KEYS: 3 the ticket.
 _TAKE = writing("""
-if not redis.call('SET', KEYS[3], ARGV[1], 'NX', 'EX', ARGV[2]) then return {me(), 'busy'} end
-keep(ARGV[2])
+if not redis.call('SET', KEYS[3], ARGV[2], 'NX', 'EX', ARGV[3]) then return {me(), 'busy'} end
+keep(ARGV[3])
 return {me(), 'taken'}
 """)
 
@@ -111,21 +111,18 @@ if #found ~= 2 * (tonumber(known[5]) - tonumber(known[4])) then return {me()} en
 return {me(), known, found}
 """)
 
-Args = Sequence[bytes | str | int]
-
 
 class Window:
     """The hot copies of all sessions. Nothing is found here unless it is the truth at this moment."""
 
     def __init__(self, redis: RedisStore, lease: Lease) -> None:
         """Take the store, and under what it is trusted."""
-        self._redis = redis
-        self._lease = lease
+        self._copies = HotCopies(redis, lease)
 
     @property
     def is_trusted(self) -> bool:
         """Say whether it is worth while to look here."""
-        return self._lease.held() is not None
+        return self._copies.is_trusted
 
     async def append(self, scope: Scope, session_id: UUID, reserved: Reserved, sealed: Sequence[SealedMessage]) -> None:
         """Add messages that are committed. In whatever order appends come here, the copy is the same in the end.
@@ -136,61 +133,41 @@ class Window:
         args += [min(reserved.ttl_s, LONGEST_S)]
         for message in sealed:
             args += [message.seq, packed(message)]
-        await self._lease.follow(self._step(scope, session_id, _APPEND, args))
+        await self._follow(scope, session_id, _APPEND, args)
 
     async def summarise(self, scope: Scope, session: Session, box: Box, summary: Summary, summary_seq: int) -> None:
         """Show a summary that is committed, in place of the one that `session` shows and of what it covers."""
         args: Args = [session.content_version, summary_seq, sealed_summary(box, session.id, summary)]
-        await self._lease.follow(self._step(scope, session.id, _SUMMARISE, args))
+        await self._follow(scope, session.id, _SUMMARISE, args)
 
     async def drop(self, scope: Scope, session_id: UUID) -> None:
         """Drop what a committed change has made wrong, or may have."""
-        await self._lease.follow(self._step(scope, session_id, _DROP, []))
+        await self._follow(scope, session_id, _DROP, [])
 
     async def read(self, scope: Scope, session_id: UUID) -> Copy | None:
         """Return the session as it is now; None where that can't be told from here."""
-        generation = self._lease.held()
-        if generation is None:
-            return None
         usr = scope.usr
         names = [keys.tombstone(usr), keys.window(usr, session_id), keys.window_state(usr, session_id)]
-        try:
-            server, *found = await self._redis.run(_READ, names, [generation.name.hex])
-        except AppError:
-            return None
-        # Asked for after the answer is there: this process may have been stopped for long in between.
-        if not found or not generation.vouches_for(server.decode()):
-            return None
-        return _copy(*found)
+        told = await self._copies.ask(_READ, names)
+        return _copy(*told.found) if told is not None and told.found else None
 
     async def take_ticket(self, scope: Scope, session_id: UUID) -> "Ticket | None":
         """Take the right to make a session's copy anew; None where it isn't to be had. Read Postgres after this."""
-        generation = self._lease.held()
-        if generation is None:
-            return None
         token = secrets.token_hex(TICKET_BYTES)
         names = [keys.tombstone(scope.usr), keys.index(scope.usr), keys.ticket(scope.usr, session_id)]
-        try:
-            server, outcome = await self._redis.run(_TAKE, names, [token, TICKET_S])
-        except AppError:
-            return None
-        is_mine = outcome == b"taken" and generation.vouches_for(server.decode())
-        return Ticket(self._redis, generation, token) if is_mine else None
+        told = await self._copies.ask(_TAKE, names, [token, TICKET_S])
+        return Ticket(self._copies, told.generation, token) if told is not None and told.found == [b"taken"] else None
 
-    def _step(self, scope: Scope, session_id: UUID, script: Script, args: Args) -> Callable[[str], Awaitable[str]]:
-        async def step(generation: str) -> str:
-            server, _ = await self._redis.run(script, _names(scope, session_id), [generation, *args])
-            return str(server.decode())
-
-        return step
+    async def _follow(self, scope: Scope, session_id: UUID, script: Script, args: Args) -> None:
+        await self._copies.follow(script, _names(scope, session_id), args)
 
 
 class Ticket:
     """The right to make one copy, until it is used, runs out, or a writer takes it away."""
 
-    def __init__(self, redis: RedisStore, generation: Generation, token: str) -> None:
+    def __init__(self, copies: HotCopies, generation: Generation, token: str) -> None:
         """Take where, in which generation, and what shows that it is ours."""
-        self._redis = redis
+        self._copies = copies
         self._generation = generation
         self._token = token
 
@@ -200,16 +177,13 @@ class Ticket:
         """
         if session.last - session.summary_seq > MAX_KEPT:
             return
-        args: list[bytes | str | int] = [self._generation.name.hex, self._token]
+        args: list[bytes | str | int] = [self._token]
         args += [session.content_version, session.summary_seq, session.last, session.version]
         args += [microseconds(session.last_active_at), min(session.ttl_s, LONGEST_S)]
         args += [sealed_row(box, session), sealed_summary(box, session.id, session.summary)]
         for seq, member in members(session, sealed).items():
             args += [seq, member]
-        try:
-            await self._redis.run(_PUT, _names(scope, session.id), args)
-        except AppError:
-            return
+        await self._copies.put(self._generation, _PUT, _names(scope, session.id), args)
 
 
 def _names(scope: Scope, session_id: UUID) -> list[str]:

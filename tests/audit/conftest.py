@@ -60,7 +60,7 @@ def faults_of(verdict: Verdict) -> list[tuple[Fault, int]]:
 async def act(wiring: Wiring, scope: Scope, times: int) -> None:
     """Leave that many audit rows of the user's, each of a transaction of its own."""
     for _ in range(times):
-        async with wiring.db.write(scope) as tx:
+        async with wiring.db.remember(scope) as tx:
             await tx.next_change(AuditEntry("touch", "user", uuid7()))
 
 

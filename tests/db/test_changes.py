@@ -22,7 +22,7 @@ ENTRY = AuditEntry("touch", "user")
 
 
 async def change(wiring: Wiring, scope: Scope) -> int:
-    async with wiring.db.write(scope) as tx:
+    async with wiring.db.remember(scope) as tx:
         return await tx.next_change(ENTRY)
 
 
@@ -68,7 +68,7 @@ async def test_a_change_that_is_undone_leaves_no_time(wiring: Wiring, scope: Mak
     alice = await scope("alice")
 
     async def fail() -> None:
-        async with wiring.db.write(alice) as tx:
+        async with wiring.db.remember(alice) as tx:
             await tx.next_change(ENTRY)
             raise RuntimeError
 
@@ -79,7 +79,7 @@ async def test_a_change_that_is_undone_leaves_no_time(wiring: Wiring, scope: Mak
 
 async def test_a_moment_waits_for_the_change_that_is_in_flight(wiring: Wiring, scope: MakeScope) -> None:
     alice = await scope("alice")
-    async with wiring.db.write(alice) as tx:
+    async with wiring.db.remember(alice) as tx:
         number = await tx.next_change(ENTRY)
         asked = asyncio.create_task(number_as_of(wiring, alice, datetime.now(UTC)))
         # One that is long past waits for nothing, and is answered meanwhile.

@@ -8,7 +8,7 @@ from typing import Any
 
 import asyncpg
 import pytest
-from sqlalchemy import select, text
+from sqlalchemy import select, text, update
 
 from app.core.audit import AuditEntry
 from app.core.errors import AppError
@@ -41,7 +41,7 @@ def attempt_of(key: str, body: bytes = b"1") -> Attempt:
 
 async def raise_number(wiring: Wiring, scope: Scope, attempt: Attempt | None = None) -> int:
     """Make a change of user memory."""
-    async with wiring.db.write(scope, attempt) as tx:
+    async with wiring.db.remember(scope, attempt) as tx:
         number = await tx.next_change(ENTRY)
         await tx.answer(number)
     return number
@@ -100,7 +100,21 @@ async def test_a_reader_cannot_write(wiring: Wiring, scope: MakeScope) -> None:
     alice = await scope()
     with pytest.raises(Exception, match="read-only"):
         async with wiring.db.read(alice) as tx:
-            await tx.next_change(ENTRY)
+            await tx.change(update(users).values(change_number=1), ENTRY)
+    assert await number_of(wiring, alice) == 0
+
+
+async def test_user_memory_is_changed_by_its_own_door_alone(wiring: Wiring, scope: MakeScope) -> None:
+    """By another one, readers of its copies in Redis wouldn't hear of it."""
+    alice = await scope()
+    for door in (wiring.db.write, wiring.db.read):
+        with pytest.raises(TypeError, match="remember"):
+            async with door(alice) as tx:
+                await tx.next_change(ENTRY)
+    nowhere = Database(wiring.db._engine, wiring.vault, wiring.access_log)  # noqa: SLF001 - the doors of a process without Redis
+    with pytest.raises(TypeError, match="copies"):
+        async with nowhere.remember(alice):
+            pass
     assert await number_of(wiring, alice) == 0
 
 
@@ -115,7 +129,7 @@ async def test_a_change_and_its_audit_row_stand_or_fall_together(wiring: Wiring,
     await raise_number(wiring, alice)
 
     async def fail() -> None:
-        async with wiring.db.write(alice) as tx:
+        async with wiring.db.remember(alice) as tx:
             await tx.next_change(AuditEntry("fail", "user"))
             raise RuntimeError
 
@@ -256,7 +270,7 @@ async def test_an_erasure_waits_for_a_writer_and_refuses_the_next(wiring: Wiring
     inside, leave = asyncio.Event(), asyncio.Event()
 
     async def write() -> None:
-        async with wiring.db.write(alice) as tx:
+        async with wiring.db.remember(alice) as tx:
             inside.set()
             await leave.wait()
             await tx.next_change(ENTRY)

@@ -55,7 +55,7 @@ async def test_yesterdays_backup_brings_nobody_back(own_stack: Stack, settings: 
     async with build(here) as today:
         usr = await today.directory.enter(Subject("", "acme", "alice"), int(time.time()), None)
         alice = Scope("acme", usr, None)
-        async with today.db.write(alice) as tx:
+        async with today.db.remember(alice) as tx:
             await tx.next_change(AuditEntry("touch", "user"))
     await create_database_from_template(own_stack.admin_url, "cairn", BACKUP)
     async with build(here) as today:

@@ -1,22 +1,26 @@
 """What the tests of the lease stand on: a database and two Redis of their own, and two processes that share them."""
 
 from collections.abc import AsyncIterator, Iterator
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, nullcontext
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
 import pytest_asyncio
+from fastapi import FastAPI
 from pydantic import SecretStr
 
+from app import wiring as product
 from app.infra.db import migrations
 from app.infra.embedded.postgres import Durability
 from app.infra.embedded.stack import Server, Stack
 from app.infra.redis.client import RedisStore, connect
+from app.main import create_app
 from app.settings import Settings
 from app.wiring import Wiring, build
 from tests.conftest import MakeScope
 from tests.lease.own_redis import Line, OwnRedis, stop_all
+from tests.lease.remembering import Mind
 from tests.lease.talking import Talk
 
 
@@ -77,6 +81,19 @@ async def processes(settings: Settings, lines: list[Line]) -> AsyncIterator[list
         ]
 
 
+@pytest_asyncio.fixture(scope="session")
+async def apis(settings: Settings, processes: list[Wiring]) -> AsyncIterator[list[FastAPI]]:
+    """What the two processes serve."""
+    async with AsyncExitStack() as stack:
+        served = []
+        for process in processes:
+            with pytest.MonkeyPatch.context() as patched:
+                patched.setattr(product, "build", lambda _, process=process: nullcontext(process))
+                served.append(create_app(settings))
+                await stack.enter_async_context(served[-1].router.lifespan_context(served[-1]))
+        yield served
+
+
 @pytest.fixture
 def wiring(processes: list[Wiring]) -> Wiring:
     return processes[0]
@@ -105,3 +122,11 @@ async def talk(processes: list[Wiring], redis: RedisStore, scope: MakeScope) -> 
     made = Talk(processes, redis, await scope())
     await made.begin()
     return made
+
+
+@pytest_asyncio.fixture
+async def mind(apis: list[FastAPI], processes: list[Wiring], tenant: str) -> AsyncIterator[Mind]:
+    made = Mind(apis, processes, tenant)
+    async with made.writer, made.reader:
+        await made.begin()
+        yield made

@@ -53,25 +53,8 @@ class Talk:
     @asynccontextmanager
     async def deaf_reader(self) -> AsyncIterator[None]:
         """Have the reader take the lease at this moment, and hear of nothing that happens to it meanwhile."""
-        generations = self.processes[1].lease._generations  # noqa: SLF001 - of one process alone, and in the middle of its work
-        taken, heard, read = asyncio.Event(), asyncio.Event(), generations.read
-
-        async def once() -> Row:
-            if taken.is_set():
-                await heard.wait()
-            row = await read()
-            if row.servers and row.is_settled and clock.now_s() < row.asked_at + LEASE_S / 2:
-                taken.set()
-            return row
-
-        with pytest.MonkeyPatch.context() as patched:
-            patched.setattr(generations, "read", once)
-            await taken.wait()
-            assert self.processes[1].lease.held() is not None
-            try:
-                yield
-            finally:
-                heard.set()
+        async with deaf(self.processes[1]):
+            yield
 
     async def recorded(self) -> View:
         """Return the session as Postgres has it."""
@@ -79,6 +62,30 @@ class Talk:
             session = await store.find_session(tx, self.view.session.id)
             assert session is not None
             return await self.writer._views.view_in(tx, session)  # noqa: SLF001 - the record's own view: what all must equal
+
+
+@asynccontextmanager
+async def deaf(process: Wiring) -> AsyncIterator[None]:
+    """Have a process take the lease at this moment, and hear of nothing that happens to it meanwhile."""
+    generations = process.lease._generations  # noqa: SLF001 - of one process alone, and in the middle of its work
+    taken, heard, read = asyncio.Event(), asyncio.Event(), generations.read
+
+    async def once() -> Row:
+        if taken.is_set():
+            await heard.wait()
+        row = await read()
+        if row.servers and row.is_settled and clock.now_s() < row.asked_at + LEASE_S / 2:
+            taken.set()
+        return row
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(generations, "read", once)
+        await taken.wait()
+        assert process.lease.held() is not None
+        try:
+            yield
+        finally:
+            heard.set()
 
 
 @contextmanager

@@ -24,7 +24,7 @@ async def test_a_sealer_that_is_killed_anywhere_seals_every_row_once(
 ) -> None:
     alice = await scope("alice")
     for _ in range(ROWS - 1):
-        async with wiring.db.write(alice) as tx:
+        async with wiring.db.remember(alice) as tx:
             await tx.next_change(AuditEntry("touch", "user", uuid7()))
     given = {variable(name): getattr(settings, name).get_secret_value() for name in NEEDED["verify"]}
     dying = await asyncio.create_subprocess_exec(

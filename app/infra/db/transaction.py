@@ -8,21 +8,10 @@ rows and jobs that were gathered, and commits. Nothing else in the product commi
 import json
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import Any, Protocol
+from typing import Any
 from uuid import UUID
 
-from sqlalchemy import (
-    CursorResult,
-    Executable,
-    Row,
-    Uuid,
-    bindparam,
-    func,
-    insert,
-    select,
-    text,
-    update,
-)
+from sqlalchemy import CursorResult, Executable, Row, Uuid, bindparam, func, insert, select, text, update
 from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
@@ -30,32 +19,27 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 from app.core import timing
 from app.core.audit import AccessLog, AuditEntry
 from app.core.errors import AppError
-from app.core.idempotency import Answer, Attempt
+from app.core.idempotency import Answer, Attempt, Replayed
 from app.core.jobs import Job
 from app.core.recipients import Recipient
 from app.core.scope import NOBODY, Operator, Scope
 from app.infra.audit.tables import audit_log, audit_row
 from app.infra.crypto.box import Box
 from app.infra.db import answers, recipients
-from app.infra.db.appends import APPEND, Append, Outcome, Owed, arguments, outcome
+from app.infra.db.appends import Append, Outcome, Owed, appended
 from app.infra.db.engine import store_errors
+from app.infra.db.ports import Boxes, MemoryCopies
 from app.infra.db.tables import idempotency, installation, users
 
 _BIND = text("SELECT set_config('app.user_id', :usr, true), set_config('app.tenant', :tenant, true)")
 HTTP_SERVER_ERROR = 500
 # What may come out otherwise at the next try isn't kept as the answer.
 _NOT_KEPT = frozenset({"in_progress", "idempotency_mismatch", "rate_limited", "erasing", "erased"})
+# Refusals that tell what is there.
+_TELLING = frozenset({"not_found", "stale_version", "exists", "conflict"})
 _ENQUEUE = text("SELECT enqueue(:name, CAST(:args AS jsonb), :priority, :lane, :once, :delay_s)")
 
 _LIVING = text("SELECT tenant, usr FROM living(:refs)").bindparams(bindparam("refs", type_=ARRAY(Uuid)))
-
-
-class Boxes(Protocol):
-    """Gives the box that seals and opens a user's data."""
-
-    async def box(self, usr: UUID) -> Box:
-        """Return the user's box. Raises `erased` where the keys are destroyed."""
-        ...
 
 
 class Transaction:
@@ -67,6 +51,9 @@ class Transaction:
         self._box = box
         self._attempt: Attempt | None = None
         self.scope = scope
+        # Whether it may change user memory, and the last change that it knows of.
+        self.remembers = False
+        self.last_change: int | None = None
         self.entries: dict[AuditEntry, None] = {}
         self.jobs: list[Job] = []
         self.seen: list[AuditEntry] = []
@@ -114,7 +101,10 @@ class Transaction:
         """Return the number of this change of user memory, whose time the database notes in `user_changes`.
 
         Call it first: it serialises the user's changes, and without one order of locks two writers would deadlock.
+        Only `remember` sees to it that readers of copies see the change.
         """
+        if not self.remembers:
+            raise TypeError("user memory is changed by the door `remember`")
         raised = (
             update(users)
             .filter_by(usr=self.scope.usr)
@@ -122,13 +112,15 @@ class Transaction:
             .returning(users.c.change_number)
         )
         number: int = (await self.change(raised, entry)).scalar_one()
+        self.last_change = number
         return number
 
     async def hold_changes(self) -> None:
         """Wait for this transaction's turn to change user memory, and take no number yet: what is read from now on is
         still true when it writes, or ends without a write.
         """
-        await self.scalar(select(users.c.usr).filter_by(usr=self.scope.usr).with_for_update(key_share=True))
+        last = select(users.c.change_number).filter_by(usr=self.scope.usr)
+        self.last_change = await self.scalar(last.with_for_update(key_share=True))
 
     async def change_number(self) -> int:
         """Return the number of the last change of user memory that this transaction sees: the id of a snapshot."""
@@ -170,7 +162,7 @@ class Transaction:
 
     async def append(self, appends: Sequence[Append], owed: Owed) -> list[Outcome]:
         """Append messages of this user's, waiting for sessions that others hold. Each has its audit row."""
-        return await _appended(self._connection, appends, owed, waits=True)
+        return await appended(self._connection, appends, owed, waits=True)
 
     async def settle(self) -> None:
         """Write the audit rows and jobs that were gathered. The doors call it before they commit."""
@@ -196,9 +188,15 @@ class Transaction:
 class Database:
     """The doors to one database."""
 
-    def __init__(self, engine: AsyncEngine, boxes: Boxes, access_log: AccessLog) -> None:
-        """Take the engine of the plain role, which neither owns a table nor passes row-level security by."""
+    def __init__(
+        self, engine: AsyncEngine, boxes: Boxes, access_log: AccessLog, copies: MemoryCopies | None = None
+    ) -> None:
+        """Take the engine of the plain role, which neither owns a table nor passes row-level security by.
+
+        Without what knows the copies of user memory, that can't be changed.
+        """
         self._engine = engine
+        self._copies = copies
         # One snapshot for all statements of a read: what a change number promises is what the rows show.
         self._reading = engine.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
         self._boxes = boxes
@@ -237,6 +235,27 @@ class Database:
             self._access_log.put(scope, entry)
 
     @asynccontextmanager
+    async def remember(self, scope: Scope, attempt: Attempt | None = None) -> AsyncIterator[Transaction]:
+        """Open a `write` that may change user memory. It ends when whatever it answers by is seen by every reader.
+
+        A repeated or a refused request may be answered by a change of somebody who died before it came to the copies.
+        """
+        if self._copies is None:
+            raise TypeError("nothing here knows the copies of user memory")
+        try:
+            async with self.write(scope, attempt) as tx:
+                tx.remembers = True
+                yield tx
+        except Replayed:
+            await self._copies.follow(scope, None)
+            raise
+        except AppError as error:
+            if error.code in _TELLING:
+                await self._copies.follow(scope, None)
+            raise
+        await self._copies.follow(scope, tx.last_change)
+
+    @asynccontextmanager
     async def gate(self, scope: Scope) -> AsyncIterator[tuple[Transaction, str]]:
         """Open the one transaction that closes the gate: the user's row locked, with the state it was in.
 
@@ -265,7 +284,7 @@ class Database:
         """
         with store_errors():
             async with self._engine.connect() as connection:
-                return await _appended(connection, appends, owed, waits=False)
+                return await appended(connection, appends, owed, waits=False)
 
     async def box(self, scope: Scope) -> Box:
         """Return the box that seals and opens what is the user's. Raises `erased` where the keys are destroyed."""
@@ -356,23 +375,6 @@ class Database:
                 return
             await tx.begin_attempt(attempt)
             await tx.keep(attempt.refuse(error))
-
-
-async def _appended(
-    connection: AsyncConnection, appends: Sequence[Append], owed: Owed, *, waits: bool
-) -> list[Outcome]:
-    """Ask the driver itself: a hundred arrays' values aren't worth a look at each, and one statement is one commit."""
-    raw = await connection.get_raw_connection()
-    driver = raw.driver_connection
-    if driver is None:
-        raise TypeError("a connection has a driver")
-    try:
-        return [outcome(row) for row in await driver.fetch(APPEND, *arguments(appends, owed, waits=waits))]
-    except BaseException:
-        # SQLAlchemy knows nothing of it: it would give this connection to the next one.
-        if driver.is_closed():
-            await connection.invalidate()
-        raise
 
 
 def _held_open(scope: Scope) -> Executable:

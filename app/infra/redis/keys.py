@@ -43,6 +43,11 @@ def ticket(usr: UUID, session_id: UUID) -> str:
     return f"cairn:{{{usr.hex}}}:window:{session_id.hex}:ticket"
 
 
+def memory(usr: UUID) -> str:
+    """Name the answers of reads of the user's memory, all as of one change of it."""
+    return f"cairn:{{{usr.hex}}}:memory"
+
+
 def verification_attempts(usr: UUID) -> str:
     """Name the times of the user's comparisons with registered secrets, a sorted set."""
     return f"cairn:{{{usr.hex}}}:verifications"

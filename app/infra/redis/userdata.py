@@ -6,6 +6,7 @@ from app.core.memory import Retention
 from app.core.scope import Scope
 from app.infra.redis import keys
 from app.infra.redis.client import RedisStore
+from app.infra.redis.copies import HotCopies
 from app.infra.redis.lease import Lease
 from app.infra.redis.script import telling
 
@@ -13,7 +14,7 @@ from app.infra.redis.script import telling
 TOMBSTONE_S = 24 * 3600
 BATCH = 500
 
-_BURY = telling("redis.call('SET', KEYS[1], '1', 'EX', ARGV[1]) return {me(), 'dead'}")
+_BURY = telling("redis.call('SET', KEYS[1], '1', 'EX', ARGV[2]) return {me(), 'dead'}")
 
 
 class HotData:
@@ -27,18 +28,13 @@ class HotData:
     def __init__(self, redis: RedisStore, lease: Lease) -> None:
         """Take the store, and under what it is trusted."""
         self._redis = redis
-        self._lease = lease
+        self._copies = HotCopies(redis, lease)
 
     async def bury(self, scope: Scope) -> None:
         """See to it that no reader finds anything of the user's in Redis from now on. Call it when the gate is closed;
         without Redis too it ends well, when nobody trusts it any more. Raises `store_unavailable` where neither works.
         """
-
-        async def step(_generation: str) -> str:
-            server, _ = await self._redis.run(_BURY, [keys.tombstone(scope.usr)], [TOMBSTONE_S])
-            return str(server.decode())
-
-        await self._lease.follow(step)
+        await self._copies.follow(_BURY, [keys.tombstone(scope.usr)], [TOMBSTONE_S])
 
     async def erase(self, scope: Scope) -> None:
         """Remove them. Raises `store_unavailable` where Redis is out of reach: then it is owed."""
