@@ -41,15 +41,15 @@ class RegisteredPatterns:
         """Take the doors. It asks at the first question."""
         self._db = db
         self._number = -1
-        self._good_until = float("-inf")
-        self._asking = asyncio.Lock()
+        self._asked_at = self._good_until = float("-inf")
+        self._asking: asyncio.Task[None] | None = None
         self._held: LRUCache[str, _Held] = LRUCache(MAX_TENANTS)
 
     async def enter(self, tenant: str) -> Finder:
         """Have what this task takes in masked by what the tenant has registered too. Raises `store_unavailable`."""
-        if clock.now_s() >= self._good_until:
-            async with self._asking:
-                await self._renew()
+        began = clock.now_s()
+        while clock.now_s() >= self._good_until and self._asked_at < began:
+            await asyncio.shield(self._renewing())
         held = self._held.get(tenant)
         if held is None or held.number != self._number:
             held = await self._read(tenant)
@@ -61,12 +61,17 @@ class RegisteredPatterns:
         self._good_until = float("-inf")
         await asyncio.sleep(HOLD_S + DRIFT_S)
 
+    def _renewing(self) -> asyncio.Task[None]:
+        """Return the question that is being asked, once for all who wait: where it fails, it fails for all of them."""
+        if self._asking is None or self._asking.done():
+            self._asking = asyncio.create_task(self._renew())
+            self._asking.add_done_callback(lambda asked: asked.cancelled() or asked.exception())
+        return self._asking
+
     async def _renew(self) -> None:
         asked_at = clock.now_s()
-        if asked_at < self._good_until:
-            return  # another request of this process has just asked
         [row] = await self._db.survey(_LAST_CHANGE, {})
-        self._number, self._good_until = row.number, asked_at + HOLD_S
+        self._number, self._asked_at, self._good_until = row.number, asked_at, asked_at + HOLD_S
 
     async def _read(self, tenant: str) -> _Held:
         number = self._number  # read before the patterns: where they are newer, they are read once more
