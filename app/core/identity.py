@@ -21,6 +21,10 @@ class Directory(Protocol):
         """
         ...
 
+    async def reference(self, subject: Subject) -> UUID | None:
+        """Return the subject's reference, None where nobody is known. It makes nothing, and refuses nobody."""
+        ...
+
     async def last_erased(self, subject: Subject) -> UUID | None:
         """Return the reference that the subject's last erasure ended, as long as the register still knows whose it
         was.

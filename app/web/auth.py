@@ -84,7 +84,10 @@ async def identify(connection: HTTPConnection) -> Claims:
     """Return what the request's token says. Raises `unauthorized` without a good one."""
     tokens: Tokens = connection.app.state.tokens
     with _challenging():
-        return await tokens.verify(_bearer(connection))
+        claims = await tokens.verify(_bearer(connection))
+    # For who is turned away now: the audit is told whose good token it was.
+    connection.state.bearer = claims
+    return claims
 
 
 def require(claims: Claims, permission: str) -> None:

@@ -1,5 +1,6 @@
 """From exceptions to answers: each error told in one form, refusals audited, and never a word of the caller's."""
 
+from contextlib import suppress
 from typing import Any
 from uuid import UUID
 
@@ -13,12 +14,14 @@ from app.core import ids
 from app.core.audit import AccessLog, AuditEntry
 from app.core.errors import AppError, FieldError
 from app.core.idempotency import Replayed
-from app.core.scope import Scope
-from app.web.current import current
+from app.core.scope import NOBODY, Actor, Scope
+from app.web.auth import address_class
+from app.web.current import current, request_id
 from app.web.entrance import refused_entrance
 from app.web.idempotency import respond
 from app.web.problems import problem_response
 from app.web.strict import content_type_error
+from app.web.tokens import Claims
 from app.web.validation import field_errors
 
 _AUDITED_STATUSES = frozenset({403, 404, 410})
@@ -98,13 +101,36 @@ async def _told(request: Request, error: AppError) -> Response:
         error = await refused_entrance(request) or error
     here.code = error.code
     scope: Scope | None = here.state.get("scope")
-    if scope is not None:
-        if error.code in _NO_MORE:
-            request.app.state.directory.forget(scope.usr)
-        if error.problem.status in _AUDITED_STATUSES:
+    if scope is not None and error.code in _NO_MORE:
+        request.app.state.directory.forget(scope.usr)
+    if error.problem.status in _AUDITED_STATUSES:
+        whose = scope or await _turned_away(request)
+        if whose is not None:
             log: AccessLog = request.app.state.access_log
-            log.put(scope, _refusal(request, error.code))
+            log.put(whose, _refusal(request, error.code))
     return problem_response(error)
+
+
+async def _turned_away(request: Request) -> Scope | None:
+    """Return who came with a good token and wasn't let in, None without one. Of a tenant's own: a user whom nobody
+    knows yet isn't made by being refused, and a client's own token stands for no user.
+    """
+    claims: Claims | None = current().state.get("bearer")
+    if claims is None:
+        return None
+    usr = None
+    if claims.names_user:
+        # With the key store away the refusal is answered, and told of nobody in particular.
+        with suppress(AppError):
+            usr = await request.app.state.directory.reference(claims.subject)
+    return Scope(
+        tenant=claims.subject.tenant,
+        usr=usr or NOBODY,
+        agent=claims.agent,
+        actor=Actor.USER if claims.names_user else Actor.OPERATOR,
+        request_id=request_id(),
+        address=address_class(request),
+    )
 
 
 def _refusal(request: Request, code: str) -> AuditEntry:

@@ -3,6 +3,7 @@
 from datetime import UTC, datetime
 
 import httpx
+from fastapi import FastAPI
 
 from app.core.ids import parse
 from app.wiring import Wiring
@@ -122,3 +123,22 @@ async def test_a_long_chain_is_gone_through_in_pieces(
         first = verdict.next_batch
     assert pieces > 1
     assert rows == sum(batch.row_count for batch, _ in await audit.ledger.batches(tenant, 1, 100)) == 41
+
+
+async def test_who_is_turned_away_at_the_door_leaves_a_row(client: MakeClient, app: FastAPI) -> None:
+    alice = await client("alice")
+    await alice.post("/v1/sessions", json={})
+    reader = await client("alice", scope="profile:read", client_id="helper")
+    robot = await client("robot", client_id="robot", scope="sessions")
+    stranger = await client("stranger", scope="profile:read")
+    for caller, path in ((reader, "/v1/sessions"), (alice, "/v1/admin/audit"), (robot, "/v1/sessions")):
+        assert (await caller.get(path)).status_code == 403
+    assert (await stranger.get("/v1/sessions")).status_code == 403
+    await app.state.access_log.flushed()
+    [refused] = await trail(alice, action="GET /v1/sessions")
+    assert (refused["outcome"], refused["agent"]) == ("missing_scope", "helper")
+    [as_operator] = await trail(alice, action="GET /v1/admin/audit")
+    assert as_operator["outcome"] == "missing_scope"
+    operator = await client("console", client_id="console", scope="admin:audit")
+    seen = await trail(operator, "/v1/admin/audit", action="GET /v1/sessions")
+    assert sorted(str(entry["outcome"]) for entry in seen) == ["missing_scope", "missing_scope", "no_user"]

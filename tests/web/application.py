@@ -57,6 +57,9 @@ class Register:
             raise AppError("erased")
         return self.known.setdefault(subject, uuid4())
 
+    async def reference(self, subject: Subject) -> UUID | None:
+        return self.known.get(subject)
+
     async def last_erased(self, subject: Subject) -> UUID | None:
         return self.erased.get(subject)
 

@@ -8,8 +8,10 @@ import pytest
 
 from app.core.errors import PROBLEMS
 from app.core.ids import show, uuid7
+from app.core.scope import NOBODY, Subject
 from app.web.problems import problem_list_markdown
 from tests.web.application import LIMIT_BYTES, MERGE_PATCH, Site
+from tests.web.test_auth import bearer
 
 PHRASE = "the walrus sings at midnight"
 ESCAPED = "the%20walrus%20sings%20at%20midnight"
@@ -123,6 +125,36 @@ async def test_a_refusal_is_audited_without_what_was_asked_for(site: Site, code:
     assert scope.tenant == "acme"
     assert (entry.action, entry.kind) == ("GET /v1/things/refuses/{code}", "things")
     assert (entry.item, entry.outcome) == (None, code)
+
+
+@pytest.mark.parametrize(
+    ("claims", "code", "is_known"),
+    [
+        ({"scope": "profile"}, "missing_scope", True),
+        ({"sub": "carol", "scope": "profile"}, "missing_scope", False),
+        ({"sub": "robot", "client_id": "robot", "scope": "sessions"}, "no_user", False),
+    ],
+)
+async def test_who_is_turned_away_at_the_door_is_audited_and_nobody_is_made_for_it(
+    site: Site, claims: dict[str, str], code: str, *, is_known: bool
+) -> None:
+    await site.client.get("/v1/things/scope")
+    known = dict(site.register.known)
+    answer = await site.client.get("/v1/things/scope", headers=bearer(tenant="acme", **claims))
+    assert (answer.status_code, answer.json()["code"]) == (403, code)
+    [(scope, entry)] = site.trail.entries
+    assert (scope.tenant, entry.action, entry.outcome) == ("acme", "GET /v1/things/scope", code)
+    assert scope.usr == (known[Subject("", "acme", "alice")] if is_known else NOBODY)
+    assert site.register.known == known
+
+
+async def test_who_was_erased_is_audited_as_nobody(site: Site) -> None:
+    await site.client.get("/v1/things/scope")
+    subject = Subject("", "acme", "alice")
+    site.register.erased[subject] = site.register.known.pop(subject)
+    assert (await site.client.get("/v1/things/scope")).status_code == 410
+    [(scope, entry)] = site.trail.entries
+    assert (scope.tenant, scope.usr, entry.outcome) == ("acme", NOBODY, "erased")
 
 
 async def test_a_refusal_keeps_the_id_that_was_asked_for(site: Site) -> None:

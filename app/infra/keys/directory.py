@@ -44,6 +44,11 @@ class Directory:
         self._known[subject] = (entry, erasure)
         return entry.usr
 
+    async def reference(self, subject: Subject) -> UUID | None:
+        """Return the subject's reference, None where nobody is known; see app.core.identity.Directory."""
+        known = self._known.get(subject)
+        return known[0].usr if known is not None else await self._vault.reference(subject)
+
     async def last_erased(self, subject: Subject) -> UUID | None:
         """Return the reference that the subject's last erasure ended; see app.core.identity.Directory."""
         _, erasure = await self._vault.find(subject)
