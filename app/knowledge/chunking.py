@@ -21,7 +21,7 @@ from app.knowledge.model import Chunk, Location
 
 MAX_BYTES: Final = 1_200
 OVERLAP_BYTES: Final = 200
-# What is looked at of the line after a clause's title.
+# What is looked at of the lines before and after a cut.
 LOOKED_AT_CHARS: Final = 200
 _BLANK_LINE: Final = re.compile(r"\n[^\S\n]*\n\s*")
 _LINE: Final = re.compile(r"\n")
@@ -104,10 +104,16 @@ def _without_orphans(text: str, section: Section, cuts: Sequence[int]) -> Iterat
             not before.strip()
             or is_clause_number(before)
             or ends_in_clause_number(text, section.start, cut)
-            or is_title(before, text[cut : cut + LOOKED_AT_CHARS])
+            or is_title(_line_before(text, section.start, cut), text[cut : cut + LOOKED_AT_CHARS])
         )
         if cut > section.body and not is_orphan:
             yield cut
+
+
+def _line_before(text: str, start: int, end: int) -> str:
+    """Return the line that ends before a place, as much of it as tells whether it is a title."""
+    tail = text[max(start, end - LOOKED_AT_CHARS) : end].rstrip()
+    return tail[tail.rfind("\n") + 1 :]
 
 
 def _seams(text: str, start: int, end: int) -> Iterator[int]:

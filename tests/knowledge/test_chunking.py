@@ -1,5 +1,6 @@
 """Chunks: every character is in one, none is larger than the bound, and no cut parts what belongs together."""
 
+import random
 import re
 from itertools import pairwise
 
@@ -209,28 +210,27 @@ NUMBERS_EN = [
 ]
 
 
-@st.composite
-def contracts(draw: st.DrawFn) -> tuple[str, list[tuple[int, int]]]:
+def contract(seed: int) -> tuple[str, list[tuple[int, int]]]:
     """Return a contract, and of each of its clauses where its number stands and where its text begins."""
-    numbers, said = draw(st.sampled_from([(NUMBERS_ZH, ZH_SENTENCES), (NUMBERS_EN, EN_SENTENCES)]))
-    text, places = draw(st.sampled_from(["", "房屋租赁合同\n\n", "MASTER SERVICES AGREEMENT\n\n"])), []
-    for number in range(1, draw(st.integers(2, 20))):
+    dice = random.Random(seed)  # noqa: S311 - a contract, not a secret
+    numbers, said = dice.choice([(NUMBERS_ZH, ZH_SENTENCES), (NUMBERS_EN, EN_SENTENCES)])
+    text, places = dice.choice(["", "房屋租赁合同\n\n", "MASTER SERVICES AGREEMENT\n\n"]), []
+    for number in range(1, dice.randint(2, 40)):
         start = len(text)
-        text += draw(st.sampled_from(numbers)).format(n=number)
+        text += dice.choice(numbers).format(n=number)
         places.append((start, len(text)))
-        text += "".join(draw(st.lists(st.sampled_from(said), min_size=1, max_size=6)))
-        text = text.rstrip() + draw(st.sampled_from(["\n", "\n\n"]))
+        text += "".join(dice.choices(said, k=dice.randint(1, 9)))
+        text = text.rstrip() + dice.choice(["\n", "\n\n"])
     return text, places
 
 
-@settings(max_examples=60, deadline=None)
-@given(contracts(), st.sampled_from([MediaType.TEXT, MediaType.MARKDOWN, MediaType.PDF]))
-def test_no_clause_of_a_contract_is_parted_from_its_number(
-    contract: tuple[str, list[tuple[int, int]]], kind: MediaType
-) -> None:
-    text, places = contract
-    cuts = sorted({place for each in chunk(text, kind) for place in (each.location.start, each.location.end)})
-    parted = [text[start : begin + 9] for start, begin in places for cut in cuts if start < cut <= begin]
+@pytest.mark.parametrize("kind", [MediaType.TEXT, MediaType.MARKDOWN, MediaType.CSV])
+def test_no_clause_of_a_contract_is_parted_from_its_number(kind: MediaType) -> None:
+    """The contracts know where their clauses begin: it isn't asked of the rules that cut them. CSV has no headings."""
+    parted = []
+    for text, places in map(contract, range(60)):
+        cuts = sorted({place for each in chunk(text, kind) for place in (each.location.start, each.location.end)})
+        parted += [text[start : begin + 9] for start, begin in places for cut in cuts if start < cut <= begin]
     assert parted == []
 
 
