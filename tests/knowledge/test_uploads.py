@@ -1,6 +1,7 @@
 """Uploads: streamed and sealed part by part, told by their content, and nothing left of what isn't complete."""
 
 import os
+import tracemalloc
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -258,6 +259,22 @@ async def test_an_upload_that_breaks_off_leaves_nothing(knowledge: Knowledge, sc
     with pytest.raises(ConnectionError):
         await break_off()
     assert await rows_of(knowledge, someone) == (0, 0)
+
+
+async def test_what_is_uploaded_is_never_held_whole(knowledge: Knowledge, scope: MakeScope) -> None:
+    someone = await scope()
+    tracemalloc.start()
+    try:
+        async with knowledge.uploads.receive(someone) as received:
+            await received.write(b"%PDF-1.7\n")
+            for _ in range(16 * 16):
+                await received.write(os.urandom(MEBIBYTE // 16))
+            document = await received.finish(NOTE, None)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert document.size_bytes > 16 * MEBIBYTE
+    assert peak < 12 * MEBIBYTE
 
 
 async def test_an_upload_that_a_crash_broke_off_is_swept_and_a_whole_one_is_not(
