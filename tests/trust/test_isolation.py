@@ -45,6 +45,8 @@ BODIES: Mapping[str, Json] = {
 }
 # What a stream is asked for, so that it ends.
 QUERIES = {"GET /v1/knowledge/documents/{document_id}/events": {"wait_s": "0"}}
+# Says nothing of anybody, or another thing after each look: the trail tells that one looked (tests/audit).
+NOT_COMPARED = {"/healthz", "/readyz", "/v1/audit"}
 MERGE_PATCH = {"Content-Type": "application/merge-patch+json", "If-Match": '"0"'}
 
 
@@ -164,7 +166,7 @@ async def everything_of(app: FastAPI, person: Person) -> Json:
     answers = {
         each.name: await each.call(person.client, values)
         for each in operations(app)
-        if each.method == "GET" and "erasure_id" not in each.parameters and each.path not in {"/healthz", "/readyz"}
+        if each.method == "GET" and "erasure_id" not in each.parameters and each.path not in NOT_COMPARED
     }
     assert {answer.status_code for answer in answers.values()} == {200}, answers
     return {name: answer.content for name, answer in answers.items()}
