@@ -7,6 +7,7 @@ below it is in.
 
 import html
 import json
+import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
@@ -17,11 +18,21 @@ from app.core.superseding import Superseded
 Count = Callable[[str], int]
 
 # Raise it with every change of what the same candidates become: lines of the log name it.
-REVISION: Final = "1"
+REVISION: Final = "2"
 
 # So many of a memory's outdated words are marked in the prompt; the decision names all that is newer.
 MAX_MARKS = 3
 MAX_NAME_CHARS = 128
+
+# What is never shown of a text: control characters, those that turn the direction of what follows, and the invisible
+# alphabet of tags, in which a text can say what no reader sees.
+_UNSEEN: Final = re.compile(
+    "[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u202a-\u202e\u2066-\u2069\ufff9-\ufffb\U000e0000-\U000e007f]"
+)
+# Wide forms of what tags are made of look like them.
+_WIDE: Final = str.maketrans({"＜": "<", "＞": ">", "﹤": "<", "﹥": ">"})
+# What closes the brackets that tell of a memory whose word it is.
+_BRACKETS: Final = str.maketrans({"[": "&#91;", "]": "&#93;"})
 
 HEADINGS = {
     "en": {
@@ -65,7 +76,8 @@ def pack(candidates: Iterable[Candidate], budget_tokens: int, count: Count, lang
     headings = HEADINGS.get(language, HEADINGS["en"])
     ranked = sorted(candidates, key=_rank)
     refused = _refused(ranked)
-    costs = {place: count(_line(candidate, headings)) for place, candidate in enumerate(ranked)}
+    # What was erased, or is another agent's, has no words here.
+    costs = {place: count(_line(each, headings)) if each.text else 0 for place, each in enumerate(ranked)}
     chosen = _choose(ranked, refused, costs, budget_tokens, lambda kind: count(_frame(kind, headings)))
     prompt = _prompt(ranked, chosen, headings)
     # The tokens of a whole are not quite the sum of its parts': the whole is what is counted in the end.
@@ -86,17 +98,19 @@ def _rank(candidate: Candidate) -> tuple[int, int, int, str]:
 
 
 def _refused(ranked: Sequence[Candidate]) -> dict[int, Reason]:
-    """Return the places of what needs no room: left out by its source, or the same words as something before it."""
+    """Return the places of what needs no room: left out by its source, or in something before it already."""
     refused: dict[int, Reason] = {}
     seen: set[str] = set()
+    held: set[str] = set()
     for place, candidate in enumerate(ranked):
         words = " ".join(candidate.text.split()).casefold()
         if candidate.ignored is not None:
             refused[place] = Reason(candidate.ignored)
-        elif words in seen and candidate.tier > Tier.CONSTRAINTS:
+        elif candidate.tier > Tier.CONSTRAINTS and (words in seen or candidate.id in held):
             refused[place] = Reason.DUPLICATE
         else:
             seen.add(words)
+            held.update(candidate.covers)
     return refused
 
 
@@ -137,7 +151,8 @@ def _blocks(ranked: Sequence[Candidate], chosen: Sequence[int], headings: dict[s
     for place in chosen:
         by_kind.setdefault(ranked[place].kind, []).append(ranked[place])
     ordered = sorted(by_kind, key=lambda kind: KINDS.index(kind) if kind in KINDS else len(KINDS))
-    return [Block(kind, _block_text(kind, by_kind[kind], headings), by_kind[kind]) for kind in ordered]
+    shown = {kind: sorted(by_kind[kind], key=lambda candidate: candidate.place) for kind in ordered}
+    return [Block(kind, _block_text(kind, items, headings), items) for kind, items in shown.items()]
 
 
 def _prompt(ranked: Sequence[Candidate], chosen: Sequence[int], headings: dict[str, str]) -> str:
@@ -157,14 +172,23 @@ def _frame(kind: str, headings: dict[str, str]) -> str:
 
 
 def _line(candidate: Candidate, headings: dict[str, str]) -> str:
-    """Return one memory as a line of data: its words can't close the tag they stand in, nor begin a line of their
-    own.
+    """Return one memory as a line of data: whose word it is and from when, and its words, which can't close the tag
+    they stand in, nor begin a line of their own.
     """
     when = f" {candidate.created_at:%Y-%m-%d}" if candidate.created_at else ""
-    labels = "".join(f" {value}" for value in candidate.labels.values())
-    quoted = html.escape(" ".join(candidate.text.split()), quote=False)
+    labels = "".join(f" {_label(value)}" for value in candidate.labels.values())
     marks = "".join(_mark(each, headings) for each in candidate.superseded[:MAX_MARKS])
-    return f"- [{candidate.origin}{when}{html.escape(labels, quote=False)}{marks}] {quoted}"
+    return f"- [{candidate.origin}{when}{labels}{marks}] {_quoted(candidate.text)}"
+
+
+def _quoted(text: str) -> str:
+    """Return a text as data: on one line, with nothing that is a tag or isn't seen."""
+    return html.escape(" ".join(_UNSEEN.sub("", text).split()).translate(_WIDE), quote=False)
+
+
+def _label(text: str) -> str:
+    """Return a text that stands between the brackets of a line."""
+    return _quoted(text).translate(_BRACKETS)
 
 
 def _mark(superseded: Superseded, headings: dict[str, str]) -> str:
@@ -173,5 +197,4 @@ def _mark(superseded: Superseded, headings: dict[str, str]) -> str:
     value = json.dumps(" ".join(superseded.value.split()), ensure_ascii=False)
     name = " ".join(place.name.split())[:MAX_NAME_CHARS]
     where = f"{headings[f'in_{place.kind}']} {name}"
-    mark = f"; {headings['superseded']}: {value} ({headings['newer'].format(where=where)})"
-    return html.escape(mark, quote=False)
+    return _label(f"; {headings['superseded']}: {value} ({headings['newer'].format(where=where)})")

@@ -13,7 +13,7 @@ from app.context.gathering import REQUIRED_EXTRA_S, Gathered, gather, unread, wi
 from app.context.metering import uses
 from app.context.model import Call, LogEntry, Shown
 from app.context.packing import REVISION, Count, pack
-from app.core.assembly import Ask, Assembled, Packed, Reason
+from app.core.assembly import IMPLIED, Ask, Assembled, Packed, Reason
 from app.core.audit import AuditEntry
 from app.core.errors import AppError
 from app.core.ids import show, uuid7
@@ -118,7 +118,7 @@ class Contexts:
         )
         gathered = await gather(self._sources, scope, question, ask.require, self._deadline_s)
         failures = [*gathered.failures, *(unread(kind, Reason.NO_SCOPE) for kind in sorted(ask.no_scope))]
-        missing = sorted({failure.kind for failure in failures})
+        missing = sorted({failure.kind for failure in gathered.failures} | (ask.no_scope - IMPLIED))
         if ask.require.intersection(missing):
             raise AppError("store_unavailable", "a required kind of memory", headers={"Retry-After": "1"})
         packed = await asyncio.to_thread(self._packed, gathered, outdated, ask)

@@ -14,6 +14,10 @@ from app.core.scope import Scope
 KINDS = ("preferences", "profile", "constraints", "summary", "messages", "memories", "recall", "knowledge")
 
 
+# Asked for with what was said before, by nobody's name: where a token may not read them, an answer lacks nothing.
+IMPLIED = frozenset({"memories"})
+
+
 class Reason(StrEnum):
     """Why a memory was loaded or left out. The list is closed.
 

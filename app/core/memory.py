@@ -49,11 +49,15 @@ class Candidate:
     origin: str
     created_at: datetime | None = None
     score: float | None = None
-    # Position within its kind: sources decide it, packing keeps it.
+    # Position within its kind: sources decide it, packing keeps it. The first go in first.
     order: int = 0
+    # Where it is shown within its kind, where that isn't by `order`: the last messages are in their order.
+    place: int = 0
     ignored: str | None = None
     # Extra words for the structured answer (the title of a document, the role of a message).
     labels: Mapping[str, str] = field(default_factory=dict)
+    # What it holds beside itself: the messages of a tool call and its results, which are one.
+    covers: Sequence[str] = ()
     # Which of its words aren't current any more.
     superseded: Sequence[Superseded] = ()
 

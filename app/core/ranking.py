@@ -39,6 +39,18 @@ _LONGER: Final = 2
 _AFTERMATH_MS: Final = 14 * 86_400_000
 
 
+# What shares no word with the question and is less like it than this has nothing to do with it. Of unrelated texts the
+# carried model says -0.1 to 0.15, of related ones 0.2 and more; models with higher cosines leave nothing out by this.
+MIN_COSINE: Final = 0.05
+
+
+def matches(lexical: float | None, cosine: float | None) -> bool:
+    """Say whether a text that stands alone has anything to do with a question, by the share of the question's words
+    that it holds and by its cosine. Of a message this says nothing: what it answers may hold the words.
+    """
+    return bool(lexical) or cosine is None or cosine >= MIN_COSINE
+
+
 @dataclass(frozen=True, slots=True)
 class Weights:
     """How much each sign counts. `turn`, `window` and `dense` are shares of the evidence; the rest are added to it.

@@ -3,14 +3,18 @@
 from collections.abc import Sequence
 from typing import Final
 
+from app.core.assembly import Reason
 from app.core.ids import show
 from app.core.memory import Candidate, Question, Tier
+from app.core.ranking import matches
 from app.core.scope import Scope
 from app.knowledge.model import Hit, Passage, Query
 from app.knowledge.search import Search
 
 KIND: Final = "knowledge"
 MAX_HEADINGS_CHARS: Final = 200
+# So many more are looked at, to tell what was left out.
+BEYOND: Final = 3
 
 
 class KnowledgeSource:
@@ -23,14 +27,18 @@ class KnowledgeSource:
         self._search = search
 
     async def gather(self, scope: Scope, question: Question) -> Sequence[Candidate]:
-        """Return the best passages, best first."""
+        """Return the best passages, best first, and some that others match better than, marked so."""
         if not self.kinds & question.include or not question.text.strip():
             return []
-        found = await self._search.search(scope, Query(question.text, question.limit))
-        return [_candidate(hit, order) for order, hit in enumerate(found.hits)]
+        found = await self._search.search(scope, Query(question.text, question.limit + BEYOND))
+        matching = [hit for hit in found.hits if matches(hit.lexical, hit.dense)][: question.limit]
+        beyond = [hit for hit in found.hits if hit not in matching]
+        return [_candidate(hit, order) for order, hit in enumerate(matching)] + [
+            _candidate(hit, order, Reason.BELOW_THRESHOLD) for order, hit in enumerate(beyond, len(matching))
+        ]
 
 
-def _candidate(hit: Hit, order: int) -> Candidate:
+def _candidate(hit: Hit, order: int, ignored: Reason | None = None) -> Candidate:
     passage = hit.passage
     return Candidate(
         kind=KIND,
@@ -42,6 +50,7 @@ def _candidate(hit: Hit, order: int) -> Candidate:
         created_at=passage.created_at,
         score=hit.score,
         order=order,
+        ignored=ignored,
         labels=_labels(passage),
     )
 

@@ -23,11 +23,15 @@ SPARE: Final = 10
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A fact that was found, at the version that was asked for. `cosine` is None where it has no vector yet."""
+    """A fact that was found, at the version that was asked for. `cosine` is None where it has no vector yet.
+
+    `lexical` is the share of the question's weight that its words cover.
+    """
 
     memory: Memory
     score: float
     cosine: float | None
+    lexical: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +84,7 @@ class MemorySearch:
         else:
             read = await store.find_indexed_at(tx, items, snapshot)
         memories = {memory.indexed_as: memory for memory in read}
-        hits = [Hit(memories[one.item], one.score, one.dense) for one in scored if one.item in memories]
+        hits = [Hit(memories[one.item], one.score, one.dense, one.lexical) for one in scored if one.item in memories]
         return Found(hits, loaded.pending)
 
 

@@ -1,7 +1,6 @@
 """What facts give to a prompt: those that answer the question best."""
 
 from collections.abc import Sequence
-from datetime import datetime
 from typing import Final
 
 import numpy as np
@@ -12,6 +11,7 @@ from app.core.assembly import Reason
 from app.core.errors import AppError
 from app.core.ids import show
 from app.core.memory import Candidate, Question, Tier
+from app.core.ranking import matches
 from app.core.recall import Sought
 from app.core.scope import Scope
 from app.infra.db.transaction import Database
@@ -40,16 +40,22 @@ class MemorySource:
         self._embedding = embedding
 
     async def gather(self, scope: Scope, question: Question) -> Sequence[Candidate]:
-        """Return what matches best, as it was at the snapshot. What has expired since is marked so."""
+        """Return what matches best, as it was at the snapshot. What has expired since is marked so, and so is what
+        others match better than.
+        """
         if not self.kinds & question.include or not question.text.strip():
             return []
         sought = Sought(question.text, await self._vector(question.text), question.limit)
         async with self._db.read(scope) as tx:
             found = await self._search.search(tx, sought, question.snapshot)
         kept = [hit for hit in found.hits if not hit.memory.is_deleted]
-        alive = [hit for hit in kept if not hit.memory.has_expired(question.now)][: question.limit]
         expired = [hit for hit in kept if hit.memory.has_expired(question.now)][: question.limit]
-        return [_candidate(hit, order, question.now) for order, hit in enumerate([*alive, *expired])]
+        alive = [hit for hit in kept if not hit.memory.has_expired(question.now)]
+        matching = [hit for hit in alive if matches(hit.lexical, hit.cosine)][: question.limit]
+        beyond = [hit for hit in alive if hit not in matching][: question.limit]
+        judged: list[tuple[Hit, Reason | None]] = [(hit, None) for hit in matching]
+        judged += [(hit, Reason.BELOW_THRESHOLD) for hit in beyond] + [(hit, Reason.EXPIRED) for hit in expired]
+        return [_candidate(hit, order, ignored) for order, (hit, ignored) in enumerate(judged)]
 
     async def _vector(self, text: str) -> NDArray[np.float32] | None:
         try:
@@ -59,7 +65,7 @@ class MemorySource:
             return None
 
 
-def _candidate(hit: Hit, order: int, now: datetime) -> Candidate:
+def _candidate(hit: Hit, order: int, ignored: Reason | None) -> Candidate:
     version = hit.memory.version
     return Candidate(
         kind=KIND,
@@ -71,5 +77,5 @@ def _candidate(hit: Hit, order: int, now: datetime) -> Candidate:
         created_at=version.written_at,
         score=hit.score,
         order=order,
-        ignored=Reason.EXPIRED if hit.memory.has_expired(now) else None,
+        ignored=ignored,
     )

@@ -2,6 +2,9 @@
 
 import json
 from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import Row
 
 from app.core.assembly import Reason
 from app.core.ids import show
@@ -12,6 +15,8 @@ from app.preferences import store
 from app.preferences.model import MAX_PREFERENCES, Preference, State, Trust
 
 KIND = "preferences"
+# So many that don't hold here are told.
+MAX_LEFT_OUT = 20
 
 # How the context says it is known.
 _SAID = {Trust.EXPLICIT: "stated", Trust.OPERATOR: "stated", Trust.IMPORTED: "imported", Trust.INFERRED: "inferred"}
@@ -27,7 +32,10 @@ class PreferenceSource:
         self._db = db
 
     async def gather(self, scope: Scope, question: Question) -> Sequence[Candidate]:
-        """Return all of them, by key. One that was erased since the snapshot has no words left, and says so."""
+        """Return all of them, by key. One that was erased since the snapshot has no words left, and says so.
+
+        Then those that don't hold here, without their words: what is another agent's, or has one that goes before it.
+        """
         if not self.kinds & question.include:
             return []
         async with self._db.read(scope) as tx:
@@ -35,8 +43,25 @@ class PreferenceSource:
                 found = await store.in_force(tx, scope.agent, None, MAX_PREFERENCES)
             else:
                 found = await store.in_force_at(tx, question.snapshot, scope.agent, None, MAX_PREFERENCES)
+            number = await tx.change_number() if question.snapshot is None else question.snapshot
+            kept = await store.kept_at(tx, number, MAX_PREFERENCES)
         by_key = sorted(found, key=lambda preference: preference.key)
-        return [_candidate(preference, order) for order, preference in enumerate(by_key)]
+        chosen = {preference.id for preference in found}
+        left = [_left_out(scope, row) for row in kept if row.id not in chosen]
+        return [_candidate(preference, order) for order, preference in enumerate(by_key)] + left[:MAX_LEFT_OUT]
+
+
+def _left_out(scope: Scope, row: Row[Any]) -> Candidate:
+    is_own = row.agent in {"", scope.agent or ""}
+    return Candidate(
+        kind=KIND,
+        id=show("prf", row.id),
+        version=row.version,
+        text="",
+        tier=Tier.CONSTRAINTS,
+        origin="stated",
+        ignored=Reason.SUPERSEDED if is_own else Reason.WRONG_AGENT,
+    )
 
 
 def _candidate(preference: Preference, order: int) -> Candidate:

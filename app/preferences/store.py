@@ -94,6 +94,22 @@ async def in_force_at(
     return [_read(row, tx.box) for row in await tx.rows(_paged(chosen, after, limit))]
 
 
+async def kept_at(tx: Transaction, number: int, limit: int) -> Sequence[Row[Any]]:
+    """Return id, agent and version of every preference that was kept after the user's change of that number, of all
+    agents; nothing is opened.
+    """
+    then = (
+        select(preference_versions.c.version, preference_versions.c.state)
+        .where(_IS_OF_IT, preference_versions.c.change_number <= number)
+        .order_by(preference_versions.c.version.desc())
+        .limit(1)
+        .lateral("then")
+    )
+    asked = select(preferences.c.id, preferences.c.agent, then.c.version).join_from(preferences, then, true())
+    asked = asked.where(preferences.c.usr == tx.scope.usr, then.c.state == State.KEPT)
+    return await tx.rows(asked.order_by(preferences.c.id).limit(limit))
+
+
 async def page_kept(tx: Transaction, agent: str | None, before: UUID | None, limit: int) -> Sequence[Preference]:
     """Return the general values and those for the agent, the newest key first, older than `before` where given."""
     asked = (

@@ -21,8 +21,11 @@ RECALL: Final = "recall"
 LAST_MESSAGES: Final = 3
 # Messages don't change: each is at its first version for good.
 MESSAGE_VERSION: Final = 1
-# Found, and among the last messages as well.
+# Found, and among the last messages as well; found, and others match better.
 DUPLICATE: Final = "duplicate"
+BELOW_THRESHOLD: Final = "below_threshold"
+# So many more are looked at, to tell what was left out.
+BEYOND: Final = 3
 
 
 class SessionSource:
@@ -42,7 +45,9 @@ class SessionSource:
         found = _summary(view) if SUMMARY in question.include else []
         if MESSAGES in question.include:
             spoken = [unit for unit in units(view.window) if _unit_text(unit)]
-            found += [_unit(unit, order) for order, unit in enumerate(spoken[-LAST_MESSAGES:])]
+            last = spoken[-LAST_MESSAGES:]
+            # The newest goes in first: where there is room for some of them only, it is theirs.
+            found += [_unit(unit, len(last) - place) for place, unit in enumerate(last, 1)]
         return found
 
 
@@ -60,15 +65,18 @@ class RecallSource:
         self._recalls = recalls
 
     async def gather(self, scope: Scope, question: Question) -> Sequence[Candidate]:
-        """Return what matches best. What the prompt has already, as one of the last messages, is marked so."""
+        """Return what matches best. What the prompt has already, as one of the last messages, is marked so, and so is
+        what others match better than.
+        """
         if not self.kinds & question.include:
             return []
-        recall = Recall(question.text, question.limit + LAST_MESSAGES)
+        recall = Recall(question.text, question.limit + LAST_MESSAGES + BEYOND)
         last, found = await asyncio.gather(self._last(scope, question), self._recalls.recall(scope, recall))
         shown = [hit for hit in found.hits if _is_shown(hit.message, question, last)]
-        fresh = [hit for hit in found.hits if hit not in shown][: question.limit]
-        candidates = [_hit(hit, order) for order, hit in enumerate(fresh)]
-        return candidates + [_hit(hit, len(fresh) + place, DUPLICATE) for place, hit in enumerate(shown)]
+        fresh = [hit for hit in found.hits if hit not in shown]
+        judged: list[tuple[Hit, str | None]] = [(hit, None) for hit in fresh[: question.limit]]
+        judged += [(hit, BELOW_THRESHOLD) for hit in fresh[question.limit :]] + [(hit, DUPLICATE) for hit in shown]
+        return [_hit(hit, order, ignored) for order, (hit, ignored) in enumerate(judged)]
 
     async def _last(self, scope: Scope, question: Question) -> int:
         """Return the number of the session's last message; 0 where no messages of it are shown."""
@@ -125,7 +133,9 @@ def _unit(unit: Sequence[Message], order: int) -> Candidate:
         origin="said",
         created_at=last.created_at,
         order=order,
+        place=-order,
         labels=_labels(unit[0]),
+        covers=[show("msg", message.id) for message in unit],
     )
 
 

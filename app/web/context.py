@@ -9,7 +9,7 @@ from uuid import UUID
 
 from pydantic import Field, model_validator
 
-from app.core.assembly import KINDS, Ask, Assembled, Decision, Packed, Reason
+from app.core.assembly import IMPLIED, KINDS, Ask, Assembled, Decision, Packed, Reason
 from app.core.ids import show
 from app.web.auth import missing_scope
 from app.web.moments import SnapshotAnswer, snapshot_fields
@@ -110,14 +110,14 @@ def asked(wish: ContextWish, session_id: UUID | None, may: Callable[[str], bool]
     wanted = _with(frozenset[str](wish.include))
     require = _with(frozenset[str](REQUIRED & wanted if wish.require is None else wish.require))
     no_scope = frozenset(kind for kind in wanted if not may(NEEDED[kind]))
-    for kind in sorted(require & no_scope):
+    for kind in sorted(require & no_scope - IMPLIED):
         raise missing_scope(NEEDED[kind])
     return Ask(
         query=wish.query,
         session_id=session_id,
         budget_tokens=wish.budget_tokens,
         include=wanted - no_scope,
-        require=require,
+        require=require - no_scope,
         snapshot=wish.snapshot,
         no_scope=no_scope,
     )

@@ -29,8 +29,8 @@ async def test_the_best_three_passages_are_candidates_in_their_order(knowledge: 
     )
     source = KnowledgeSource(knowledge.service(Search))
     found = await source.gather(someone, question("when is tea served", "knowledge"))
-    assert len(found) == 3
-    assert [candidate.order for candidate in found] == [0, 1, 2]
+    assert [candidate.ignored for candidate in found] == [None] * 3 + ["below_threshold"] * 3
+    assert [candidate.order for candidate in found] == list(range(6))
     best = found[0]
     assert (best.text, best.kind, best.tier) == ("# Tea\n\nTea is served at four.", "knowledge", Tier.FOUND)
     assert (best.origin, best.version) == ("document", 1)

@@ -54,7 +54,7 @@ async def test_constraints_come_first_then_the_summary_then_the_last_three(
         "Talk number 29 of the day.",
         "不要用缩写。",
     ]
-    assert [candidate.order for candidate in found[3:]] == [0, 1, 2]
+    assert [candidate.order for candidate in found[3:]] == [2, 1, 0]
 
 
 async def test_what_the_prompt_has_already_is_not_recalled_again(
@@ -72,7 +72,7 @@ async def test_what_the_prompt_has_already_is_not_recalled_again(
     # Without its messages in the prompt, or without the session, all of it is from before.
     for session_id, kinds in ((session.id, ["recall"]), (None, ALL)):
         found = list(await ask(sources, alice, session_id, "zebra", kinds))
-        assert [candidate.ignored for candidate in found] == [None] * 3
+        assert [candidate.ignored for candidate in found] == [None] * 3 + ["below_threshold"] * 3
 
 
 async def test_a_call_and_its_result_are_one_candidate(
