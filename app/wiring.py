@@ -34,6 +34,7 @@ from app.infra.chroma.files import ChromaFiles
 from app.infra.chroma.index import ChromaIndex
 from app.infra.db.base import metadata as declarations
 from app.infra.db.between import Talk, Traces
+from app.infra.db.expired_answers import ExpiredAnswers
 from app.infra.db.rows import OwnedRows
 from app.infra.db.transaction import Database, Transaction
 from app.infra.extraction.extractor import Extractor
@@ -171,6 +172,7 @@ async def build(settings: Settings) -> AsyncIterator[Wiring]:
             _guests(base, sessions, contexts),
             _verifications(base, registered),
             _usage(base),
+            _kept_answers(base.db),
         ]
         hot = HotData(base.redis, base.lease)
         data = [
@@ -224,6 +226,11 @@ async def _stop(lease: Lease, keeper: asyncio.Task[None]) -> None:
 async def _end(task: asyncio.Task[None]) -> None:
     task.cancel()
     await asyncio.wait({task})
+
+
+def _kept_answers(db: Database) -> Parts:
+    expired = ExpiredAnswers(db)
+    return Parts({}, handlers=[expired], ageing=[expired])
 
 
 def _memories(base: Base) -> tuple[MemorySearch, Parts]:

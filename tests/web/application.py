@@ -18,6 +18,7 @@ from app.core.ids import parse, show
 from app.core.scope import Scope, Subject
 from app.core.timing import in_store
 from app.core.versions import Exactly, Precondition, etag, expected
+from app.verifications.patterns.expression import Expressions
 from app.web import contract, health, refusals
 from app.web.auth import allow
 from app.web.health import Readiness, State
@@ -75,6 +76,14 @@ class Trail:
 
     def put(self, scope: Scope, entry: AuditEntry) -> None:
         self.entries.append((scope, entry))
+
+
+class NothingRegistered:
+    """A tenant that has registered nothing of its own."""
+
+    async def enter(self, tenant: str) -> Expressions:
+        assert tenant
+        return Expressions([])
 
 
 class Things:
@@ -263,6 +272,7 @@ def make_app(readiness: Readiness | None = None) -> FastAPI:
     app.state.tokens = Tokens(SharedSecret(SECRET), Policy())
     app.state.directory = Register()
     app.state.access_log = Trail()
+    app.state.registered = NothingRegistered()
     app.state.provided = {Things: Things()}
     app.add_middleware(
         BodyLimit,

@@ -96,4 +96,5 @@ idempotency = owned(
     Column("message_ids", ARRAY(Uuid)),
     Column("message_times", ARRAY(DateTime(timezone=True))),
     PrimaryKeyConstraint("usr", "agent", "route", "key_tag"),
+    Index(None, "expires_at"),
 )
