@@ -34,7 +34,7 @@ SCOPES = "sessions profile preferences preferences:explicit knowledge context fo
 @click.option(
     "--documents",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="A folder of your own documents (.md, .txt).",
+    help="A folder of your own documents (.md, .txt, .html, .csv, .pdf, .docx).",
 )
 @click.option("--ask", multiple=True, help="A question to what you gave; may be repeated.")
 def demo(base: str | None, conversation: Path | None, documents: Path | None, ask: Sequence[str]) -> None:

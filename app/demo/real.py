@@ -16,7 +16,7 @@ from app.demo.visitor import Service, require
 MAX_LINES: Final = 50_000
 MAX_DOCUMENTS: Final = 200
 MAX_QUESTIONS: Final = 5
-DOCUMENT_SUFFIXES: Final = frozenset({".md", ".txt"})
+DOCUMENT_SUFFIXES: Final = frozenset({".md", ".txt", ".html", ".csv", ".pdf", ".docx"})
 ASSISTANTS: Final = frozenset({"assistant", "bot", "ai"})
 TURN: Final = timedelta(seconds=30)
 
@@ -52,10 +52,10 @@ def read_talks(path: Path) -> list[Talk]:
 
 
 def read_folder(folder: Path) -> list[Path]:
-    """Return the markdown and text files of a folder and of those inside it."""
+    """Return the documents of a folder and of those inside it."""
     found = sorted(path for path in folder.rglob("*") if path.suffix.lower() in DOCUMENT_SUFFIXES and path.is_file())
     if not found:
-        raise UnreadableError(f"{folder} holds no .md or .txt files")
+        raise UnreadableError(f"{folder} holds no documents ({', '.join(sorted(DOCUMENT_SUFFIXES))})")
     return found[:MAX_DOCUMENTS]
 
 

@@ -10,6 +10,7 @@ from app.core.idempotency import Answer
 from app.core.ids import parse, show
 from app.core.scope import Scope
 from app.core.versions import Precondition, etag
+from app.infra.extraction.model import MediaType
 from app.knowledge.model import Document
 from app.knowledge.multipart import MEDIA_TYPE as MULTIPART
 from app.knowledge.multipart import read_form
@@ -98,7 +99,7 @@ async def upload(
     caller: Writer,
     uploads: Annotated[Uploads, Depends(provided(Uploads))],
 ) -> Response:
-    """Keep a file, text or markdown by its content, and ingest it in the background."""
+    """Keep a file and ingest it in the background: text, markdown, HTML, CSV, PDF or DOCX, by its content."""
     async with uploads.receive(caller) as received:
         form = await read_form(request.headers.get("content-type", ""), request.stream(), received.write)
         said = upload_description(form)
@@ -180,7 +181,7 @@ async def delete(
     "/documents/{document_id}/content",
     response_class=StreamingResponse,
     responses={
-        200: {"content": {"text/plain": _BINARY, "text/markdown": _BINARY}},
+        200: {"content": {kind.value: _BINARY for kind in MediaType}},
         **problems("not_found", "original_not_kept"),
     },
 )

@@ -5,6 +5,7 @@ from typing import Any
 
 import httpx
 
+from tests.extraction.files import docx, paragraph
 from tests.trust.running import becomes_true
 
 WORD = "quetzalcoatlus"
@@ -32,9 +33,9 @@ def stated(field: str) -> str:
 
 def plant(client: httpx.Client, number: int) -> None:
     """Fill every field of one user's memory. Each write carries an idempotency key of its own and is sent twice."""
-    for method, path, body, headers in _writes(client, number):
+    for order, (method, path, body, headers) in enumerate(_writes(client, number)):
         name = "content" if isinstance(body, bytes) else "json"
-        key = f"{WORD}-{number}-{method}-{path[-40:]}"
+        key = f"{WORD}-{number}-{order}-{method}-{path[-40:]}"
         sent = [
             client.request(method, path, headers={"Idempotency-Key": key, **headers}, **{name: body}) for _ in range(2)
         ]
@@ -76,7 +77,8 @@ def _writes(client: httpx.Client, number: int) -> list[tuple[str, str, Any, dict
         ("POST", "/v1/preference-proposals", _proposal("inferred"), {}),
         *_decisions(client),
         ("PUT", f"/v1/knowledge/documents/{document_id}", _document("second"), first),
-        ("POST", "/v1/knowledge/uploads", *_upload()),
+        ("POST", "/v1/knowledge/uploads", *_upload("md", secret("upload's text").encode("utf-16"))),
+        ("POST", "/v1/knowledge/uploads", *_upload("docx", docx(paragraph(secret("document's text"))))),
     ]
 
 
@@ -138,9 +140,9 @@ def _messages() -> list[Json]:
     return said + [{"role": "user", "content": secret(f"turn {each}")} for each in range(30)]
 
 
-def _upload() -> tuple[bytes, dict[str, str]]:
+def _upload(kind: str, data: bytes) -> tuple[bytes, dict[str, str]]:
     fields = {"doc_type": f"{SHOWN} uploaded", "title": secret("upload"), "metadata": json.dumps({SHOWN: CHINESE})}
-    files = {"file": (f"{SHOWN}-{CHINESE}.md", secret("upload's text").encode("utf-16"))}
+    files = {"file": (f"{SHOWN}-{CHINESE}.{kind}", data)}
     request = httpx.Request("POST", "http://cairn.test", data=fields, files=files)
     return request.read(), {"Content-Type": request.headers["Content-Type"]}
 
