@@ -15,6 +15,8 @@ from app.infra.db.generations import Generations
 from app.infra.db.group_commit import GroupCommit
 from app.infra.db.transaction import Database
 from app.infra.embedders.build import build as build_embedder
+from app.infra.embedders.models import Model, Models
+from app.infra.embedders.port import Embedder
 from app.infra.embedders.service import EmbeddingService
 from app.infra.keys.store import KeyStore, open_pool
 from app.infra.keys.vault import Vault, WrongKeyStoreError, open_vault
@@ -51,14 +53,12 @@ class Base:
     lease: Lease
     answers: HotAnswers
     chroma: ChromaClient
-    embedding: EmbeddingService
+    models: Models
     # What summarises in jobs; None where no model is asked for it.
     model_summariser: Summariser | None
     # What puts found passages in order; None where no model is asked for it.
     reranker: Reranker | None
     cache: IndexCache
-    # The name of the embedder with its revision: vectors of two models don't mix.
-    model: str
 
 
 async def open_base(settings: Settings, log: AuditWriter, stack: AsyncExitStack) -> Base:
@@ -78,10 +78,9 @@ async def open_base(settings: Settings, log: AuditWriter, stack: AsyncExitStack)
     stack.push_async_callback(generations.end)
     chroma = ChromaClient(settings.chroma_url)
     stack.push_async_callback(chroma.close)
-    embedding = EmbeddingService(build_embedder(settings.embedder, endpoint=_endpoint(settings)))
-    stack.push_async_callback(embedding.close)
-    # A model in a folder is read to know its revision: that takes time.
-    model = f"{embedding.embedder.name}@{await asyncio.to_thread(lambda: embedding.embedder.revision)}"
+    wanted = await _model(settings.embedder, settings, stack)
+    before = await _model(settings.embedder_before, settings, stack) if settings.embedder_before else None
+    models = Models(wanted, before)
     summariser = _model_summariser(settings)
     if summariser is not None:
         stack.push_async_callback(summariser.close)
@@ -106,24 +105,40 @@ async def open_base(settings: Settings, log: AuditWriter, stack: AsyncExitStack)
         lease,
         HotAnswers(db, memory),
         chroma,
-        embedding,
+        models,
         summariser,
         reranker,
         IndexCache(),
-        model,
     )
 
 
 def outside(settings: Settings) -> list[Recipient]:
     """Return who is sent texts of users: the model server, for each purpose that it is asked for."""
     host = urlsplit(settings.llm_base_url).hostname or ""
-    kind, _, model = settings.embedder.partition(":")
-    sent = [Recipient("embedding", host, model)] if kind == "openai" else []
+    asked = [name.partition(":") for name in (settings.embedder, settings.embedder_before)]
+    sent = [Recipient("embedding", host, model) for kind, _, model in asked if kind == "openai"]
     if settings.summariser == "openai":
         sent.append(Recipient("summary", host, settings.llm_model))
     if settings.rerank_base_url:
         sent.append(Recipient("rerank", urlsplit(settings.rerank_base_url).hostname or "", settings.rerank_model))
     return sent
+
+
+def model_names(settings: Settings) -> list[str]:
+    """Return the models by name and revision, the wanted one first. A model in a folder is read for it: in a thread."""
+    asked = [name for name in (settings.embedder, settings.embedder_before) if name]
+    built = [build_embedder(name, endpoint=_endpoint(settings)) for name in asked]
+    return list(dict.fromkeys(_name(embedder) for embedder in built))
+
+
+def _name(embedder: Embedder) -> str:
+    return f"{embedder.name}@{embedder.revision}"
+
+
+async def _model(name: str, settings: Settings, stack: AsyncExitStack) -> Model:
+    service = EmbeddingService(build_embedder(name, endpoint=_endpoint(settings)))
+    stack.push_async_callback(service.close)
+    return Model(await asyncio.to_thread(_name, service.embedder), service)
 
 
 def _endpoint(settings: Settings) -> Endpoint | None:

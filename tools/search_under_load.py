@@ -35,6 +35,7 @@ from app.infra.db import migrations
 from app.infra.embedded.stack import Stack, start_for_tests
 from app.infra.embedders.use import UseEmbedder
 from app.infra.queue.runner import Runner, make_queue
+from app.infra.segments.index import Index
 from app.knowledge.model import Description, Document, Mode, Query
 from app.knowledge.search import Search
 from app.knowledge.service import Documents
@@ -153,7 +154,7 @@ class Trial:
             states = [await self._service(Documents).read(person.scope, one.id) for one in person.documents]
             if all(one.status == "ready" for one in states):
                 try:
-                    await vectors.nearest(person.scope, self._questions[0], TOP_K)
+                    await vectors.nearest(person.scope, await self._sealed(person), self._questions[0], TOP_K)
                 except UnfitError:
                     pass
                 else:
@@ -172,10 +173,14 @@ class Trial:
             found += len(best & {hit.passage.chunk_id for hit in one.hits})
             wanted += len(best)
             try:
-                await vectors.nearest(person.scope, question, TOP_K)
+                await vectors.nearest(person.scope, await self._sealed(person), question, TOP_K)
             except UnfitError:
                 unfit += 1
         return found / wanted, unfit
+
+    async def _sealed(self, person: Person) -> Index:
+        async with self._by_chroma.db.read(person.scope) as tx:
+            return (await self._service(Search)._segments.load(tx)).index  # noqa: SLF001 - what it goes by
 
     async def shared_recall(self, person: Person) -> float:
         """Return what the one collection finds of theirs."""

@@ -10,9 +10,11 @@ import click
 import httpx
 import redis.asyncio
 
+from app.base import model_names
 from app.commands.environment import load_settings
 from app.infra.crypto.master import MasterKeyError, MasterKeys
 from app.infra.db import migrations
+from app.infra.embedders.port import EmbedderMisconfiguredError
 from app.infra.keys.store import KeyStore, open_pool
 from app.infra.keys.vault import open_vault
 from app.settings import Settings
@@ -64,6 +66,7 @@ async def _examine(settings: Settings, replicas: int) -> Mapping[str, Finding]:
         "redis": _redis,
         "lease": _lease,
         "chroma": _chroma,
+        "embedder": _embedder,
         "queue": _queue,
     }
     results = await asyncio.gather(*(_guarded(check, settings) for check in checks.values()))
@@ -187,6 +190,30 @@ async def _chroma(settings: Settings) -> Finding:
             way_out = "searches go over PostgreSQL meanwhile, and it catches up when it is back"
             return Finding(well=False, text=f"doesn't answer ({type(error).__name__}); {way_out}")
     return Finding(answer.is_success, f"answers {answer.status_code}")
+
+
+async def _embedder(settings: Settings) -> Finding:
+    try:
+        names = await asyncio.to_thread(model_names, settings)
+    except EmbedderMisconfiguredError as error:
+        return Finding(well=False, text=str(error))
+    statement = "SELECT model, sum(made)::bigint, sum(items)::bigint FROM index_by_model($1) GROUP BY model"
+    connection = await asyncpg.connect(
+        settings.database_url.get_secret_value(), timeout=TIMEOUT_S, statement_cache_size=0
+    )
+    try:
+        made = {row[0]: (row[1], row[2]) for row in await connection.fetch(statement, list(names))}
+    finally:
+        await connection.close()
+    told = ", ".join(f"{made[name][0]} of {made[name][1]} vectors are of {name}" for name in names if name in made)
+    wanted = made.get(names[0], (0, 0))
+    if wanted[0] == wanted[1]:
+        done = ": take CAIRN_EMBEDDER_BEFORE away, and its vectors go" if len(names) > 1 else ""
+        return Finding(well=True, text=f"{told or names[0]}{done}")
+    if len(names) > 1:
+        return Finding(well=True, text=f"{told}: a worker makes the rest, and who lacks some is searched by {names[1]}")
+    way_out = "set CAIRN_EMBEDDER_BEFORE to the model of before, so that it is asked until a worker has made the rest"
+    return Finding(well=False, text=f"{told}; what has none is found by words alone: {way_out}")
 
 
 async def _queue(settings: Settings) -> Finding:

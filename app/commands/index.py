@@ -18,6 +18,8 @@ from app.core.scope import Actor, Scope, Subject
 from app.infra.audit.writer import AuditWriter
 from app.infra.chroma.files import DATABASE, ChromaFiles
 from app.infra.chroma.index import ChromaIndex
+from app.infra.segments.renewing import progress
+from app.infra.segments.store import SegmentStore
 from app.knowledge.index_watch import index_owners
 from app.knowledge.indexing import Check, VectorKeeper
 from app.settings import Settings
@@ -96,7 +98,9 @@ async def _through(
     """Do the work for each user, say how it went, and return the words."""
     words: list[str] = []
     async with _opened(settings) as base:
-        keeper = VectorKeeper(base.db, ChromaIndex(base.chroma, base.model), base.model)
+        names = base.models.names
+        segments = SegmentStore("chunk", base.cache, *names)
+        keeper = VectorKeeper(base.db, segments, [ChromaIndex(base.chroma, name) for name in names])
         try:
             await base.chroma.ping()
             async for scope in _scopes(base, asked):
@@ -112,7 +116,10 @@ async def _through(
         except AppError as error:
             words.append("FAIL")
             click.echo(f"FAIL  {error.code}: is Chroma up, and PostgreSQL? Searches are answered from PostgreSQL")
-        click.echo(_summary(words, base.model))
+        click.echo(_summary(words, names[0]))
+        for row in await progress(base.db, names):
+            if row.made < row.items or len(names) > 1:
+                click.echo(f"{row.kind}: {row.made} of {row.items} have vectors of {row.model}")
     return words
 
 
@@ -134,6 +141,8 @@ def _told(check: Check, scope: Scope) -> Finding:
     counted = f"{check.actual} of {check.expected} vectors"
     if check.is_complete:
         return Finding("ok", counted)
+    if not check.is_made:
+        return Finding("wait", "another model makes its vectors anew; searches are answered from PostgreSQL")
     if check.owed:
         return Finding("wait", f"{counted}, {check.owed} change(s) are owed: a worker tells them")
     harm = counted if check.is_sound else "damaged"

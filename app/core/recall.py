@@ -1,6 +1,6 @@
 """Facts beside messages in one recall: what recall asks of them, and where they stand among the messages."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from math import log1p
@@ -24,12 +24,12 @@ MAX_CHARS: Final = 2_000
 
 @dataclass(frozen=True, slots=True)
 class Sought:
-    """What is looked for among the facts: those written in [after, before), where these are given. `vector` is the
-    question's, None where no model answers.
+    """What is looked for among the facts: those written in [after, before), where these are given. `vectors` are
+    the question's by each model that answers.
     """
 
     text: str
-    vector: NDArray[np.float32] | None
+    vectors: Mapping[str, NDArray[np.float32]]
     limit: int
     after: datetime | None = None
     before: datetime | None = None

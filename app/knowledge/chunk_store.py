@@ -7,7 +7,7 @@ from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Row, Select, and_, delete, func, select, tuple_
+from sqlalchemy import ColumnElement, Row, Select, and_, bindparam, delete, func, select, true, tuple_, update
 from sqlalchemy.dialects.postgresql import distinct_on
 from sqlalchemy.dialects.postgresql import insert as upsert
 
@@ -64,27 +64,48 @@ async def known_vectors(tx: Transaction, tags: Collection[bytes], model: str) ->
     return {row.content_tag: _vector(tx.box, row.id, row.vector_sealed) for row in await tx.rows(asked)}
 
 
-async def searched_vectors(tx: Transaction, tags: Collection[bytes], model: str) -> Mapping[bytes, NDArray[np.float32]]:
-    """Return the vectors of those of the texts with these tags that are searched now."""
+async def searched(tx: Transaction, tags: Collection[bytes]) -> Mapping[bytes, UUID]:
+    """Return of those of the texts with these tags that are searched a chunk each."""
+    return await _one_of_each(tx, chunks.c.content_tag.in_(tags), None)
+
+
+async def some_texts(tx: Transaction, limit: int) -> Mapping[bytes, UUID]:
+    """Return a chunk of some of the texts that are searched."""
+    return await _one_of_each(tx, true(), limit)
+
+
+async def _one_of_each(tx: Transaction, which: ColumnElement[bool], limit: int | None) -> Mapping[bytes, UUID]:
     asked = (
-        select(chunks.c.content_tag, chunks.c.id, chunks.c.vector_sealed)
+        select(chunks.c.content_tag, chunks.c.id)
         .join_from(chunks, documents, _SEARCHED)
         .ext(distinct_on(chunks.c.content_tag))
-        .where(chunks.c.usr == tx.scope.usr, chunks.c.content_tag.in_(tags), chunks.c.model == model)
+        .where(chunks.c.usr == tx.scope.usr, which)
         .order_by(chunks.c.content_tag)
-    )
-    return {row.content_tag: _vector(tx.box, row.id, row.vector_sealed) for row in await tx.rows(asked)}
-
-
-async def some_vectors(tx: Transaction, model: str, limit: int) -> Mapping[bytes, NDArray[np.float32]]:
-    """Return the vectors of some of the texts that are searched."""
-    asked = (
-        select(chunks.c.content_tag, chunks.c.id, chunks.c.vector_sealed)
-        .join_from(chunks, documents, _SEARCHED)
-        .where(chunks.c.usr == tx.scope.usr, chunks.c.model == model)
         .limit(limit)
     )
-    return {row.content_tag: _vector(tx.box, row.id, row.vector_sealed) for row in await tx.rows(asked)}
+    return {row.content_tag: row.id for row in await tx.rows(asked)}
+
+
+async def texts_of(tx: Transaction, ids: Sequence[UUID]) -> dict[UUID, Sequence[str]]:
+    """Return the texts of those of the chunks that are there."""
+    asked = select(chunks.c.id, chunks.c.text_sealed).where(chunks.c.usr == tx.scope.usr, chunks.c.id.in_(ids))
+    return {row.id: [_text(tx.box, row.id, row.text_sealed)] for row in await tx.rows(asked)}
+
+
+async def replace_vectors(
+    tx: Transaction, vectors: Mapping[UUID, NDArray[np.float32]], model: str, entry: AuditEntry
+) -> None:
+    """Write a model's vectors of chunks in place of those that another model has made."""
+    written = (
+        update(chunks)
+        .where(chunks.c.usr == tx.scope.usr, chunks.c.id == bindparam("chunk"))
+        .values(model=model, vector_sealed=bindparam("vector"))
+    )
+    rows = [
+        {"chunk": one, "vector": _sealed_vector(tx.box, one, np.atleast_2d(vector)[0])}
+        for one, vector in sorted(vectors.items())
+    ]
+    await tx.change(written, entry, rows)
 
 
 async def put(
@@ -92,14 +113,12 @@ async def put(
     document_id: UUID,
     version: int,
     pieces: Sequence[StoredChunk],
-    model: str,
     entry: AuditEntry,
 ) -> None:
     """Write chunks of a version over those that an earlier attempt left."""
     key = ["usr", "id"]
     values = [
-        {**tx.owner, "document_id": document_id, "version": version, "model": model, **_sealed(tx.box, piece)}
-        for piece in pieces
+        {**tx.owner, "document_id": document_id, "version": version, **_sealed(tx.box, piece)} for piece in pieces
     ]
     written = upsert(chunks)
     replaced = {name: written.excluded[name] for name in values[0] if name not in {"tenant", *key}}
@@ -178,12 +197,12 @@ async def settle(tx: Transaction, told: Sequence[Change], entry: AuditEntry) -> 
     await tx.change(struck, entry)
 
 
-async def extent(tx: Transaction, model: str) -> Extent:
+async def extent(tx: Transaction) -> Extent:
     """Return how much is searched, and how much of it the vector store doesn't know yet."""
     texts = (
         select(func.count(chunks.c.content_tag.distinct()))
         .join_from(chunks, documents, _SEARCHED)
-        .where(chunks.c.usr == tx.scope.usr, chunks.c.model == model)
+        .where(chunks.c.usr == tx.scope.usr)
         .scalar_subquery()
     )
     owed = select(func.count()).select_from(vector_changes).filter_by(usr=tx.scope.usr).scalar_subquery()
@@ -194,6 +213,16 @@ async def extent(tx: Transaction, model: str) -> Extent:
 async def remember_collection(tx: Transaction, name: str, entry: AuditEntry) -> None:
     """Write the name of a collection that is about to be made."""
     await tx.change(upsert(vector_collections).values(**tx.owner, name=name).on_conflict_do_nothing(), entry)
+
+
+async def collections(tx: Transaction) -> Sequence[str]:
+    """Return the names of the user's collections."""
+    return [row.name for row in await tx.rows(select(vector_collections.c.name).filter_by(usr=tx.scope.usr))]
+
+
+async def forget_collection(tx: Transaction, name: str, entry: AuditEntry) -> None:
+    """Strike off a collection that was dropped."""
+    await tx.change(delete(vector_collections).filter_by(usr=tx.scope.usr, name=name), entry)
 
 
 async def ids_by_tag(tx: Transaction, tags: Collection[bytes]) -> Mapping[UUID, bytes]:
@@ -258,8 +287,14 @@ def _sealed(box: Box, piece: StoredChunk) -> dict[str, Any]:  # Any: the values 
         "content_tag": piece.tag,
         "text_sealed": box.seal(piece.chunk.text.encode(), Place("chunks", "text_sealed", piece.id)),
         "location_sealed": box.seal_json(shown, Place("chunks", "location_sealed", piece.id)),
-        "vector_sealed": box.seal(piece.vector.astype(_STORED).tobytes(), Place("chunks", "vector_sealed", piece.id)),
+        # Kept so that an equal text isn't embedded again: one model's is enough for that.
+        "model": (model := next(iter(piece.vectors))),
+        "vector_sealed": _sealed_vector(box, piece.id, piece.vectors[model]),
     }
+
+
+def _sealed_vector(box: Box, chunk_id: UUID, vector: NDArray[np.float32]) -> bytes:
+    return box.seal(vector.astype(_STORED).tobytes(), Place("chunks", "vector_sealed", chunk_id))
 
 
 def _text(box: Box, chunk_id: UUID, sealed: bytes) -> str:

@@ -52,6 +52,6 @@ class LostVectors:
                 if error.code in _GONE:
                     continue
                 raise
-            if not check.is_complete:
+            if check.is_made and not check.is_complete:
                 yield tenant, usr
         self._looks_again_at_s = time.monotonic() + LOOKS_EVERY_S

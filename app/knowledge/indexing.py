@@ -12,14 +12,17 @@ from numpy.typing import NDArray
 
 from app.core.audit import AuditEntry
 from app.core.errors import AppError
+from app.core.jobs import Job
 from app.core.scope import Scope
 from app.infra.chroma.client import BrokenCollectionError, NoCollectionError
 from app.infra.chroma.index import ChromaIndex
 from app.infra.crypto.box import Box
 from app.infra.db.transaction import Database
+from app.infra.embedders.models import Models
+from app.infra.segments.renewing import RenewVectors
 from app.infra.segments.store import SegmentStore
 from app.knowledge import chunk_store
-from app.knowledge.service import INDEX_JOB, REBUILD_JOB
+from app.knowledge.service import INDEX_JOB, REBUILD_JOB, RENEW_JOB
 
 BATCH_TEXTS: Final = 500
 # So many vectors are looked for when a collection is checked, each among so many.
@@ -39,92 +42,132 @@ class Check:
     owed: int
     # Whether the vector store can read what it has.
     is_sound: bool = True
+    # Whether a model that is asked has made vectors of all there is: until then PostgreSQL alone answers.
+    is_made: bool = True
 
     @property
     def is_complete(self) -> bool:
         """Whether the vector store can be asked."""
-        return self.is_sound and self.owed == 0 and self.actual == self.expected
+        return self.is_made and self.is_sound and self.owed == 0 and self.actual == self.expected
 
 
 class VectorKeeper:
-    """Keeps a user's collection equal to the chunks in Postgres. Everything may run twice, and at any time."""
+    """Keeps a user's collections equal to the chunks in Postgres: one for each model that has made all vectors.
 
-    def __init__(self, db: Database, chroma: ChromaIndex, model: str) -> None:
-        """Take the doors, the vector store, and the name of the model whose vectors it holds."""
+    Everything may run twice, and at any time.
+    """
+
+    def __init__(self, db: Database, segments: SegmentStore, collections: Sequence[ChromaIndex]) -> None:
+        """Take the doors, the sealed index of the chunks, and the vector store by model, the wanted one first."""
         self._db = db
-        self._chroma = chroma
-        self._model = model
+        self._segments = segments
+        self._collections = collections
 
     async def catch_up(self, scope: Scope) -> None:
         """Tell the vector store everything that it is owed; build it anew where something is missing afterwards."""
         async with self.nothing_left_behind(scope):
+            made = await self._made(scope)
             try:
-                await self._tell(scope)
+                await self._tell(scope, made)
+                checks = [await self._check(scope, one) for one in made]
             except BrokenCollectionError:
                 log.warning("index_damaged", usr=str(scope.usr))
-                await self._build(scope)
+                await self._build(scope, made)
                 return
-            check = await self.check(scope)
-            if check.owed == 0 and not check.is_complete:
-                log.warning("index_incomplete", usr=str(scope.usr), expected=check.expected, actual=check.actual)
-                await self._build(scope)
+            for check in checks:
+                if check.owed == 0 and not check.is_complete:
+                    log.warning("index_incomplete", usr=str(scope.usr), expected=check.expected, actual=check.actual)
+                    await self._build(scope, made)
+                    return
 
     async def rebuild(self, scope: Scope) -> None:
-        """Build the user's collection anew from Postgres. Until that is done the exact index answers."""
+        """Build the user's collections anew from Postgres. Until that is done the exact index answers."""
         async with self.nothing_left_behind(scope):
-            await self._build(scope)
+            await self._build(scope, await self._made(scope))
+
+    async def renewed(self, scope: Scope) -> None:
+        """Fill the collection of a model that has made all vectors now, and drop those that nobody asks any more."""
+        entry = AuditEntry("index", "document")
+        async with self.nothing_left_behind(scope):
+            async with self._db.write(scope) as tx:
+                await chunk_store.note_all(tx, entry)
+                tx.enqueue(Job(INDEX_JOB, once=INDEX_JOB))
+                names = await chunk_store.collections(tx)
+            for name in set(names) - {one.name(scope.usr) for one in self._collections}:
+                await self._collections[0].drop(name)
+                async with self._db.write(scope) as tx:
+                    await chunk_store.forget_collection(tx, name, entry)
 
     async def check(self, scope: Scope) -> Check:
-        """Compare the counts of Postgres and the vector store, and see whether some vectors are found by themselves: a
-        count comes from another file than an answer. Raises `store_unavailable`.
-        """
+        """Compare Postgres with the collection that is searched. Raises `store_unavailable`."""
+        made = await self._made(scope)
+        if made:
+            return await self._check(scope, made[0])
         async with self._db.read(scope) as tx:
-            extent = await chunk_store.extent(tx, self._model)
-            sample = await chunk_store.some_vectors(tx, self._model, SAMPLE_TEXTS)
-            box = tx.box
-        try:
-            actual = await self._chroma.count(scope.usr)
-            if extent.changes or actual != extent.texts:
-                return Check(extent.texts, actual, extent.changes)
-            found = [await self._finds(box, tag, vector) for tag, vector in sample.items()]
-        except BrokenCollectionError:
-            return Check(extent.texts, 0, extent.changes, is_sound=False)
-        return Check(extent.texts, actual, extent.changes, is_sound=all(found))
-
-    async def _finds(self, box: Box, tag: bytes, vector: NDArray[np.float32]) -> bool:
-        near = await self._chroma.nearest(box, vector, SAMPLE_NEAR)
-        return UUID(bytes=tag) in {one.id for one in near}
+            extent = await chunk_store.extent(tx)
+        return Check(extent.texts, 0, extent.changes, is_made=False)
 
     @asynccontextmanager
     async def nothing_left_behind(self, scope: Scope) -> AsyncIterator[None]:
-        """Drop the collection of a user who turns out to be no more: an erasure may have looked before it was there."""
+        """Drop the collections of a user who turns out to be no more: an erasure may have looked too early."""
         try:
             yield
         except AppError as error:
             if error.code in _GONE:
-                await self._chroma.drop(self._chroma.name(scope.usr))
+                for one in self._collections:
+                    await one.drop(one.name(scope.usr))
             raise
 
-    async def _build(self, scope: Scope) -> None:
+    async def _made(self, scope: Scope) -> Sequence[ChromaIndex]:
+        async with self._db.read(scope) as tx:
+            complete = await self._segments.complete(tx)
+        return [one for one in self._collections if one.model in complete]
+
+    async def _check(self, scope: Scope, collection: ChromaIndex) -> Check:
+        """Compare the counts, and see whether some vectors are found by themselves: counts come from another file."""
+        async with self._db.read(scope) as tx:
+            extent = await chunk_store.extent(tx)
+            sample = await chunk_store.some_texts(tx, SAMPLE_TEXTS)
+            vectors = await self._segments.vectors(tx, list(sample.values()), collection.model)
+            box = tx.box
+        try:
+            actual = await collection.count(scope.usr)
+            if extent.changes or actual != extent.texts:
+                return Check(extent.texts, actual, extent.changes)
+            for tag, chunk in sample.items():
+                near = await collection.nearest(box, vectors[chunk], SAMPLE_NEAR)
+                if UUID(bytes=tag) not in {one.id for one in near}:
+                    return Check(extent.texts, actual, extent.changes, is_sound=False)
+        except BrokenCollectionError:
+            return Check(extent.texts, 0, extent.changes, is_sound=False)
+        return Check(extent.texts, actual, extent.changes)
+
+    async def _build(self, scope: Scope, collections: Sequence[ChromaIndex]) -> None:
         async with self._db.write(scope) as tx:
             await chunk_store.note_all(tx, AuditEntry("rebuild", "index"))
-        await self._chroma.drop(self._chroma.name(scope.usr))
+        for one in collections:
+            await one.drop(one.name(scope.usr))
         try:
-            await self._tell(scope)
+            await self._tell(scope, collections)
         except BrokenCollectionError as error:
             # It was made a moment ago: the server is what doesn't work.
             raise AppError("store_unavailable", headers={"Retry-After": "2"}) from error
 
-    async def _tell(self, scope: Scope) -> None:
+    async def _tell(self, scope: Scope, collections: Sequence[ChromaIndex]) -> None:
         while True:
             async with self._db.read(scope) as tx:
                 changes = await chunk_store.changes(tx, BATCH_TEXTS)
-                tags = [change.tag for change in changes]
-                vectors = await chunk_store.searched_vectors(tx, tags, self._model)
+                searched = await chunk_store.searched(tx, [change.tag for change in changes])
+                chunks = list(searched.values())
+                made = {one.model: await self._segments.vectors(tx, chunks, one.model) for one in collections}
                 box = tx.box
             if not changes:
                 return
-            await self._apply(scope, box, tags, vectors)
+            gone = [UUID(bytes=change.tag) for change in changes if change.tag not in searched]
+            for one in collections:
+                vectors = made[one.model]
+                known = {UUID(bytes=tag): vectors[chunk] for tag, chunk in searched.items() if chunk in vectors}
+                await self._apply(scope, one, box, known, gone)
             # This door reads the user's row again, after what was written outside of Postgres.
             async with self._db.write(scope) as tx:
                 await chunk_store.settle(tx, changes, AuditEntry("index", "document"))
@@ -132,28 +175,27 @@ class VectorKeeper:
     async def _apply(
         self,
         scope: Scope,
+        collection: ChromaIndex,
         box: Box,
-        tags: Sequence[bytes],
-        vectors: Mapping[bytes, NDArray[np.float32]],
+        vectors: Mapping[UUID, NDArray[np.float32]],
+        gone: Sequence[UUID],
     ) -> None:
         if vectors:
-            ids = [UUID(bytes=tag) for tag in vectors]
-            stacked = np.stack(list(vectors.values()))
+            ids, stacked = list(vectors), np.stack(list(vectors.values()))
             try:
-                await self._chroma.upsert(box, ids, stacked)
+                await collection.upsert(box, ids, stacked)
             except NoCollectionError:
-                await self._create(scope)
-                await self._chroma.upsert(box, ids, stacked)
-        gone = [UUID(bytes=tag) for tag in tags if tag not in vectors]
+                await self._create(scope, collection)
+                await collection.upsert(box, ids, stacked)
         if gone:
-            await self._chroma.delete(scope.usr, gone)
+            await collection.delete(scope.usr, gone)
 
-    async def _create(self, scope: Scope) -> None:
+    async def _create(self, scope: Scope, collection: ChromaIndex) -> None:
         """Make the collection, its name written first: an erasure that begins now finds it."""
-        name = self._chroma.name(scope.usr)
+        name = collection.name(scope.usr)
         async with self._db.write(scope) as tx:
             await chunk_store.remember_collection(tx, name, AuditEntry("index", "document"))
-        await self._chroma.create(scope.usr)
+        await collection.create(scope.usr)
 
 
 class IndexChunks:
@@ -190,3 +232,9 @@ class RebuildIndex:
     async def run(self, scope: Scope, args: Mapping[str, str | int]) -> None:  # noqa: ARG002 - the user is all it needs
         """Build it."""
         await self._keeper.rebuild(scope)
+
+
+def chunk_renewal(db: Database, segments: SegmentStore, models: Models, keeper: VectorKeeper) -> RenewVectors:
+    """Return what makes the vectors of chunks anew where the model was changed."""
+    texts, kept = chunk_store.texts_of, chunk_store.replace_vectors
+    return RenewVectors(RENEW_JOB, db, segments, models, texts, kept, keeper.renewed)

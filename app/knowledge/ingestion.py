@@ -23,8 +23,8 @@ from app.core.text.terms import terms
 from app.core.withholding import Registered, holds_secret, withheld_with_places
 from app.infra.crypto.box import Box
 from app.infra.db.transaction import Database
+from app.infra.embedders.models import Models
 from app.infra.embedders.port import EmbedderUnavailableError
-from app.infra.embedders.service import EmbeddingService
 from app.infra.extraction.extractor import ExtractionUnavailableError, Extractor
 from app.infra.extraction.model import Extracted, Heading, Layout, Refusal, RefusedError
 from app.infra.segments.packing import Item
@@ -58,7 +58,7 @@ class IngestDocument:
         self,
         db: Database,
         segments: SegmentStore,
-        embedding: EmbeddingService,
+        models: Models,
         extractor: Extractor,
         quotas: Quotas,
         registered: Registered,
@@ -69,9 +69,8 @@ class IngestDocument:
         self._db = db
         self._quotas = quotas
         self._segments = segments
-        self._embedding = embedding
+        self._models = models
         self._extractor = extractor
-        self._model = segments.model
         self._registered = registered
 
     async def run(self, scope: Scope, args: Mapping[str, str | int]) -> None:
@@ -132,7 +131,7 @@ class IngestDocument:
                 await self._quotas.require_chunks(tx, document_id, first + len(batch))
                 if not await store.advance(tx, document_id, version, progress, entry):
                     raise GoneError
-                await chunk_store.put(tx, document_id, version, stored, self._model, entry)
+                await chunk_store.put(tx, document_id, version, stored, entry)
             items += await asyncio.to_thread(_items, document, stored, box)
         if await self._registered.enter(scope.tenant) is not finder:
             # Something was registered meanwhile: the text is masked anew, before anybody can find it.
@@ -167,11 +166,14 @@ class IngestDocument:
         async with self._db.read(scope) as tx:
             box = tx.box
             tags = [chunk_store.text_tag(box, piece.text) for piece in pieces]
-            vectors = dict(await chunk_store.known_vectors(tx, set(tags), self._model))
-        new = {tag: piece.text for tag, piece in zip(tags, pieces, strict=True) if tag not in vectors}
-        vectors |= dict(zip(new, await self._embedding.embed(list(new.values())), strict=True))
+            known = {name: await chunk_store.known_vectors(tx, set(tags), name) for name in self._models.names}
+        texts = dict(zip(tags, (piece.text for piece in pieces), strict=True))
+        new = {tag: text for tag, text in texts.items() if any(tag not in vectors for vectors in known.values())}
+        made = await self._models.embed(list(new.values()))
+        vectors = {name: {**known[name], **dict(zip(new, rows, strict=True))} for name, rows in made.items()}
+        by_tag = {tag: {name: made[tag] for name, made in vectors.items()} for tag in texts}
         stored = [
-            StoredChunk(chunk_id(document.id, document.version, ordinal), ordinal, piece, tag, vectors[tag])
+            StoredChunk(chunk_id(document.id, document.version, ordinal), ordinal, piece, tag, by_tag[tag])
             for ordinal, (piece, tag) in enumerate(zip(pieces, tags, strict=True), first)
         ]
         return stored, box
@@ -231,7 +233,7 @@ def _items(document: Document, stored: Sequence[StoredChunk], box: Box) -> list[
             time_ms=time_ms,
             terms=box.term_ids(terms(_with_headings(one.chunk))),
             language=language_code(one.chunk.text),
-            vector=one.vector,
+            beside=one.vectors,
         )
         for one in stored
     ]

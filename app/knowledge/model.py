@@ -177,13 +177,13 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True)
 class StoredChunk:
-    """A chunk with its id, the tag of its text and its vector."""
+    """A chunk with its id, the tag of its text and its vectors, by the model that has made each: at least one."""
 
     id: UUID
     ordinal: int
     chunk: Chunk
     tag: bytes
-    vector: NDArray[np.float32]
+    vectors: Mapping[str, NDArray[np.float32]]
 
 
 @dataclass(frozen=True, slots=True)

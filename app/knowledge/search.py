@@ -18,13 +18,13 @@ from app.core.superseding import NOTHING_OUTDATED, Outdated, Superseding
 from app.core.text.highlights import highlights
 from app.core.text.terms import terms
 from app.infra.db.transaction import Database, Transaction
-from app.infra.embedders.port import EmbedderUnavailableError
-from app.infra.embedders.service import EmbeddingService
+from app.infra.embedders.models import Models
+from app.infra.embedders.port import EmbedderMisconfiguredError, EmbedderUnavailableError
 from app.infra.segments.index import ANYTHING, Filters, Hints, Index
 from app.infra.segments.index import Half as ScoredHalf
 from app.infra.segments.index import Hit as Scored
 from app.infra.segments.questions import character_ids
-from app.infra.segments.store import SegmentStore
+from app.infra.segments.store import ByModel, SegmentStore
 from app.knowledge import chunk_store, filter_store, store
 from app.knowledge.model import EVERYTHING, Found, Half, Hit, Mode, Passage, Query, Reranked
 from app.knowledge.reranking import READ, Reranking
@@ -57,6 +57,11 @@ class _Asked:
         """How many chunks are ranked."""
         return max(self.query.top_k * SPARE_FACTOR, READ if self.query.rerank else 0) + SPARE
 
+    @property
+    def mode(self) -> Mode:
+        """How it is answered: by words alone, where there is no vector."""
+        return self.query.mode if self.vector is not None else Mode.LEXICAL
+
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
@@ -64,6 +69,7 @@ class _Seen:
 
     scored: Sequence[Scored]
     passages: Mapping[UUID, Passage]
+    mode: Mode
     outdated: Outdated
     pending: int
 
@@ -75,7 +81,7 @@ class Search:
         self,
         db: Database,
         segments: SegmentStore,
-        embedding: EmbeddingService,
+        models: Models,
         vectors: VectorIndex,
         exact_max_chunks: int,
         superseding: Superseding[Transaction],
@@ -88,32 +94,31 @@ class Search:
         self._superseding = superseding
         self._db = db
         self._segments = segments
-        self._embedding = embedding
+        self._models = models
         self._vectors = vectors
         self._exact_max_chunks = exact_max_chunks
 
     async def search(self, scope: Scope, query: Query) -> Found:
         """Return the best passages. Raises `store_unavailable` where only the meaning is asked and no model answers."""
-        vector = await self._vector(query)
-        mode = query.mode if vector is not None else Mode.LEXICAL
-        seen = await self._look(scope, query, vector) or await self._look_at_once(scope, query, vector)
+        vectors = await self._by_model(query)
+        seen = await self._look(scope, query, vectors) or await self._look_at_once(scope, query, vectors)
         reranks = query.rerank and self._reranking.is_on
-        hits = _hits(seen.scored, seen.passages, mode, max(query.top_k, READ) if reranks else query.top_k)
+        hits = _hits(seen.scored, seen.passages, seen.mode, max(query.top_k, READ) if reranks else query.top_k)
         reranked = Reranked.OFF
         if reranks:
             hits, reranked = await self._reranking.ordered(query.text, hits)
         hits = hits[: query.top_k]
         if query.with_details:
             hits = await asyncio.to_thread(_detailed, hits, query.text, seen.outdated)
-        return Found(hits, mode, seen.pending, reranked)
+        return Found(hits, seen.mode, seen.pending, reranked)
 
-    async def _look(self, scope: Scope, query: Query, vector: NDArray[np.float32] | None) -> _Seen | None:
+    async def _look(self, scope: Scope, query: Query, vectors: ByModel) -> _Seen | None:
         """Return what is found, None where it changed meanwhile: with a version that was ranked and is gone when it is
         to be shown, its document would be missing, though its next version was there all along.
         """
         async with self._db.read(scope) as tx:
             pending = await store.count_on_the_way(tx)
-            asked = await self._asked(tx, query, vector)
+            asked = await self._asked(tx, query, vectors)
             tx.saw(AuditEntry("search", "document"))
         scored = await self._scored(scope, asked)
         if scored is None:
@@ -122,23 +127,26 @@ class Search:
             passages = await chunk_store.passages(tx, [one.item for one in scored])
             if len(passages) < len(scored):
                 return None
-            return _Seen(scored, passages, await self._outdated(tx, query), pending)
+            return _Seen(scored, passages, asked.mode, await self._outdated(tx, query), pending)
 
-    async def _look_at_once(self, scope: Scope, query: Query, vector: NDArray[np.float32] | None) -> _Seen:
+    async def _look_at_once(self, scope: Scope, query: Query, vectors: ByModel) -> _Seen:
         """Return what is found in one snapshot, by the index that asks nobody else."""
         log.info("searched_in_one_snapshot", usr=str(scope.usr))
         async with self._db.read(scope) as tx:
             pending = await store.count_on_the_way(tx)
-            asked = await self._asked(tx, query, vector)
+            asked = await self._asked(tx, query, vectors)
             scored = await asyncio.to_thread(_ranked, asked, asked.limit)
             passages = await chunk_store.passages(tx, [one.item for one in scored])
-            return _Seen(scored, passages, await self._outdated(tx, query), pending)
+            return _Seen(scored, passages, asked.mode, await self._outdated(tx, query), pending)
 
-    async def _asked(self, tx: Transaction, query: Query, vector: NDArray[np.float32] | None) -> _Asked:
+    async def _asked(self, tx: Transaction, query: Query, vectors: ByModel) -> _Asked:
         filters = ANYTHING
         if query.limits != EVERYTHING:
             filters = Filters(groups=await filter_store.matching(tx, query.limits))
         index = (await self._segments.load(tx)).index
+        vector = vectors.get(index.model)
+        if vector is None and query.mode is Mode.DENSE:
+            raise AppError("store_unavailable", headers={"Retry-After": "2"})
         words, hints = NO_TERMS, Hints()
         if query.mode is not Mode.DENSE:
             words = tx.box.term_ids(terms(query.text))
@@ -148,16 +156,15 @@ class Search:
     async def _outdated(self, tx: Transaction, query: Query) -> Outdated:
         return await self._superseding.look(tx) if query.with_details else NOTHING_OUTDATED
 
-    async def _vector(self, query: Query) -> NDArray[np.float32] | None:
+    async def _by_model(self, query: Query) -> ByModel:
+        """Return the question's vectors by each model that answers."""
         if query.mode is Mode.LEXICAL:
-            return None
+            return {}
         try:
-            return await self._embedding.embed_one(query.text)
-        except EmbedderUnavailableError as error:
-            if query.mode is Mode.DENSE:
-                raise AppError("store_unavailable", headers={"Retry-After": "2"}) from error
+            return await self._models.ask(query.text)
+        except (EmbedderUnavailableError, EmbedderMisconfiguredError) as error:
             log.warning("searched_by_words_alone", error=type(error).__name__)
-            return None
+            return {}
 
     async def _scored(self, scope: Scope, asked: _Asked) -> Sequence[Scored] | None:
         """Return the best; None where the vector store knows what came after the index was read."""
@@ -165,7 +172,7 @@ class Search:
         is_limited = asked.query.limits != EVERYTHING
         # The vector store knows no languages: what is said in another one than the question isn't among its nearest.
         if asked.vector is not None and is_large and not is_limited and asked.index.is_of_one_language:
-            proposed = await self._vectors.nearest(scope, asked.vector, CANDIDATES + SPARE_CANDIDATES)
+            proposed = await self._vectors.nearest(scope, asked.index, asked.vector, CANDIDATES + SPARE_CANDIDATES)
             if not await asyncio.to_thread(asked.index.holds, proposed):
                 return None
             near = await asyncio.to_thread(asked.index.nearest, asked.vector, CANDIDATES, proposed)

@@ -23,6 +23,7 @@ from app.knowledge.quotas import Quotas
 INGEST_JOB = "ingest_document"
 INDEX_JOB = "index_chunks"
 REBUILD_JOB = "rebuild_index"
+RENEW_JOB = "renew_chunks"
 SWEEP_JOB = "sweep_upload"
 
 

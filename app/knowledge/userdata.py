@@ -1,5 +1,7 @@
 """How knowledge is forgotten: the rows by OwnedRows, the collections in the vector store by a kind of its own."""
 
+from collections.abc import Sequence
+
 from sqlalchemy import delete, select
 
 from app.core.audit import AuditEntry
@@ -32,10 +34,11 @@ class CollectionData:
     tables: tuple[str, ...] = (vector_collections.name,)
     retained: Retention | None = None
 
-    def __init__(self, db: Database, chroma: ChromaIndex) -> None:
-        """Take the doors and the vector store."""
+    def __init__(self, db: Database, collections: Sequence[ChromaIndex]) -> None:
+        """Take the doors and the vector store, by model."""
         self._db = db
-        self._chroma = chroma
+        self._collections = collections
+        self._chroma = collections[0]
 
     async def erase(self, scope: Scope) -> None:
         """Drop the collections, then their names."""
@@ -57,5 +60,5 @@ class CollectionData:
     async def _names(self, scope: Scope) -> set[str]:
         async with self._db.erase(scope) as tx:
             rows = await tx.rows(select(vector_collections.c.name).filter_by(usr=scope.usr))
-        # The name that is made now is looked for even where nobody wrote it down.
-        return {self._chroma.name(scope.usr), *(row.name for row in rows)}
+        # The names that are made now are looked for even where nobody wrote them down.
+        return {*(one.name(scope.usr) for one in self._collections), *(row.name for row in rows)}

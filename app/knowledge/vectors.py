@@ -7,6 +7,7 @@ Whenever Chroma fails, is short of vectors or has yet to be told something, the 
 
 import asyncio
 import time
+from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from typing import Final, Protocol
 from uuid import UUID
@@ -22,7 +23,6 @@ from app.infra.chroma.client import BrokenCollectionError
 from app.infra.chroma.index import ChromaIndex
 from app.infra.db.transaction import Database
 from app.infra.segments.index import Index
-from app.infra.segments.store import SegmentStore
 from app.knowledge import chunk_store
 from app.knowledge.service import REBUILD_JOB
 
@@ -36,8 +36,11 @@ log = structlog.get_logger("cairn.knowledge")
 class VectorIndex(Protocol):
     """Finds chunks by meaning."""
 
-    async def nearest(self, scope: Scope, vector: NDArray[np.float32], limit: int) -> AbstractSet[UUID]:
-        """Return the ids of the user's chunks that are nearest to a unit vector, at most about `limit`."""
+    async def nearest(self, scope: Scope, index: Index, vector: NDArray[np.float32], limit: int) -> AbstractSet[UUID]:
+        """Return the ids of the user's chunks that are nearest to a unit vector, at most about `limit`.
+
+        `index` is the user's sealed one: its model is the one that has made `vector`.
+        """
         ...
 
 
@@ -52,41 +55,42 @@ class UnfitError(Exception):
 class ExactIndex:
     """Looks at every vector of the sealed index."""
 
-    def __init__(self, db: Database, segments: SegmentStore) -> None:
-        """Take the doors and the sealed index of the chunks."""
-        self._db = db
-        self._segments = segments
-
-    async def nearest(self, scope: Scope, vector: NDArray[np.float32], limit: int) -> AbstractSet[UUID]:
+    async def nearest(
+        self,
+        scope: Scope,  # noqa: ARG002 - the index is the user's
+        index: Index,
+        vector: NDArray[np.float32],
+        limit: int,
+    ) -> AbstractSet[UUID]:
         """Return the nearest of all."""
-        async with self._db.read(scope) as tx:
-            index: Index = (await self._segments.load(tx)).index
         return await asyncio.to_thread(index.nearest, vector, limit)
 
 
 class ChromaVectors:
     """Asks Chroma, and Postgres whether it can be believed. Raises UnfitError where it can't."""
 
-    def __init__(self, db: Database, chroma: ChromaIndex, model: str) -> None:
-        """Take the doors, the vector store, and the name of the model whose vectors it holds."""
+    def __init__(self, db: Database, collections: Sequence[ChromaIndex]) -> None:
+        """Take the doors, and the vector store by model."""
         self._db = db
-        self._chroma = chroma
-        self._model = model
+        self._collections = {one.model: one for one in collections}
         self._asked_again_at_s = 0.0
 
-    async def nearest(self, scope: Scope, vector: NDArray[np.float32], limit: int) -> AbstractSet[UUID]:
+    async def nearest(self, scope: Scope, index: Index, vector: NDArray[np.float32], limit: int) -> AbstractSet[UUID]:
         """Return the nearest that Chroma finds and Postgres knows."""
+        chroma = self._collections[index.model]
+        if index.embedded < len(index):  # the model is making them
+            raise UnfitError(broken=False)
         if time.monotonic() < self._asked_again_at_s:
             raise UnfitError(broken=False)
         async with self._db.read(scope) as tx:
-            extent = await chunk_store.extent(tx, self._model)
+            extent = await chunk_store.extent(tx)
             box = tx.box
         if extent.changes:
             raise UnfitError(broken=False)
         try:
             count, near = await asyncio.gather(
-                self._chroma.count(scope.usr),
-                self._chroma.nearest(box, vector, limit),
+                chroma.count(scope.usr),
+                chroma.nearest(box, vector, limit),
             )
         except BrokenCollectionError as error:
             log.warning("index_damaged", usr=str(scope.usr))
@@ -103,7 +107,7 @@ class ChromaVectors:
             if not is_short and not strays:
                 return known.keys()
             # What was replaced while Chroma was asked isn't its fault; without it the next version would be missing.
-            later = await chunk_store.extent(tx, self._model)
+            later = await chunk_store.extent(tx)
         told = {"expected": extent.texts, "actual": count, "found": len(near), "strays": strays}
         log.warning("index_short" if is_short else "index_strays", usr=str(scope.usr), **told)
         raise UnfitError(broken=later == extent)
@@ -118,12 +122,12 @@ class CheckedIndex:
         self._chroma = chroma
         self._exact = exact
 
-    async def nearest(self, scope: Scope, vector: NDArray[np.float32], limit: int) -> AbstractSet[UUID]:
+    async def nearest(self, scope: Scope, index: Index, vector: NDArray[np.float32], limit: int) -> AbstractSet[UUID]:
         """Return the nearest, by one of the two."""
         try:
-            return await self._chroma.nearest(scope, vector, limit)
+            return await self._chroma.nearest(scope, index, vector, limit)
         except UnfitError as unfit:
             if unfit.broken:
                 async with self._db.write(scope) as tx:
                     tx.enqueue(Job(REBUILD_JOB, once=REBUILD_JOB))
-        return await self._exact.nearest(scope, vector, limit)
+        return await self._exact.nearest(scope, index, vector, limit)

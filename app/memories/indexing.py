@@ -4,9 +4,6 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 from uuid import UUID
 
-import numpy as np
-from numpy.typing import NDArray
-
 from app.core.audit import AuditEntry
 from app.core.errors import AppError
 from app.core.jobs import Job
@@ -15,18 +12,18 @@ from app.core.text.language import language_code
 from app.core.text.passages import passage
 from app.core.text.terms import terms
 from app.infra.db.transaction import Database, Transaction
+from app.infra.embedders.models import Models
 from app.infra.embedders.port import EmbedderUnavailableError
-from app.infra.embedders.service import EmbeddingService
 from app.infra.segments.packing import Item
-from app.infra.segments.store import SegmentStore
+from app.infra.segments.renewing import RenewVectors
+from app.infra.segments.store import ByModel, SegmentStore
 from app.memories import store
 from app.memories.model import Memory
 
 INDEX_JOB: Final = "index_memories"
+RENEW_JOB: Final = "renew_memories"
 BATCH_MEMORIES: Final = 64
 MAX_BATCHES: Final = 200
-
-Vector = NDArray[np.float32]
 
 
 class MemoryIndex:
@@ -61,11 +58,11 @@ class IndexMemories:
 
     name = INDEX_JOB
 
-    def __init__(self, db: Database, segments: SegmentStore, embedding: EmbeddingService) -> None:
+    def __init__(self, db: Database, segments: SegmentStore, models: Models) -> None:
         """Take the doors, the index of facts and what embeds."""
         self._db = db
         self._segments = segments
-        self._embedding = embedding
+        self._models = models
 
     async def run(self, scope: Scope, args: Mapping[str, str | int]) -> None:  # noqa: ARG002 - the user is all it needs
         """Embed what waits, in batches; the model is never asked inside a transaction. May run twice."""
@@ -73,10 +70,10 @@ class IndexMemories:
         for _ in range(MAX_BATCHES):
             async with self._db.read(scope) as tx:
                 waiting = await self._segments.unembedded(tx, BATCH_MEMORIES)
-                memories = await store.find_indexed(tx, waiting)
+                texts = await texts_of(tx, waiting)
             if not waiting:
                 break
-            vectors = await self._vectors(memories)
+            vectors = await self._vectors(texts)
             gone = sorted(set(waiting) - vectors.keys())
             async with self._db.write(scope) as tx:
                 await self._segments.attach(tx, vectors, entry)
@@ -90,11 +87,22 @@ class IndexMemories:
                 if not await self._segments.compact(tx, AuditEntry("compact", "memory")):
                     return
 
-    async def _vectors(self, memories: Sequence[Memory]) -> dict[UUID, Vector]:
-        kept = [memory for memory in memories if memory.version.content.text]
+    async def _vectors(self, texts: Mapping[UUID, Sequence[str]]) -> Mapping[UUID, ByModel]:
         try:
-            rows = await self._embedding.embed([passage(memory.version.content.text or "") for memory in kept])
+            made = await self._models.embed([text for one in texts.values() for text in one])
         except EmbedderUnavailableError as error:
             # The queue waits for a store that is down as long as it takes.
             raise AppError("store_unavailable", "the embedder") from error
-        return {memory.indexed_as: row for memory, row in zip(kept, rows, strict=True)}
+        return {item: {model: rows[at : at + 1] for model, rows in made.items()} for at, item in enumerate(texts)}
+
+
+async def texts_of(tx: Transaction, items: Sequence[UUID]) -> dict[UUID, Sequence[str]]:
+    """Return the texts of those of the facts that are there and say something, by what the index knows them by."""
+    found = await store.find_indexed(tx, items)
+    texts = {memory.indexed_as: memory.version.content.text for memory in found}
+    return {item: [passage(text)] for item, text in texts.items() if text}
+
+
+def memory_renewal(db: Database, segments: SegmentStore, models: Models) -> RenewVectors:
+    """Return what makes the vectors of facts anew where the model was changed."""
+    return RenewVectors(RENEW_JOB, db, segments, models, texts_of)

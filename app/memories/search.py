@@ -71,7 +71,7 @@ class MemorySearch:
         scored = await asyncio.to_thread(
             loaded.index.search,
             words,
-            sought.vector,
+            sought.vectors.get(loaded.index.model),
             # Facts stand alone, as passages do: none is the answer to the one before it.
             weights=DOCUMENTS,
             filters=_filters(sought),

@@ -1,6 +1,6 @@
 """What facts give to a prompt: those that answer the question best."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import numpy as np
@@ -15,8 +15,8 @@ from app.core.ranking import matches
 from app.core.recall import Sought
 from app.core.scope import Scope
 from app.infra.db.transaction import Database
-from app.infra.embedders.port import EmbedderUnavailableError
-from app.infra.embedders.service import EmbeddingService
+from app.infra.embedders.models import Models
+from app.infra.embedders.port import EmbedderMisconfiguredError, EmbedderUnavailableError
 from app.memories.model import Trust
 from app.memories.search import Hit, MemorySearch
 
@@ -33,11 +33,11 @@ class MemorySource:
 
     kinds = frozenset({KIND})
 
-    def __init__(self, db: Database, search: MemorySearch, embedding: EmbeddingService) -> None:
+    def __init__(self, db: Database, search: MemorySearch, models: Models) -> None:
         """Take the doors, what searches facts and what embeds questions."""
         self._db = db
         self._search = search
-        self._embedding = embedding
+        self._models = models
 
     async def gather(self, scope: Scope, question: Question) -> Sequence[Candidate]:
         """Return what matches best, as it was at the snapshot. What has expired since is marked so, and so is what
@@ -45,7 +45,7 @@ class MemorySource:
         """
         if not self.kinds & question.include or not question.text.strip():
             return []
-        sought = Sought(question.text, await self._vector(question.text), question.limit)
+        sought = Sought(question.text, await self._vectors(question.text), question.limit)
         async with self._db.read(scope) as tx:
             found = await self._search.search(tx, sought, question.snapshot)
         kept = [hit for hit in found.hits if not hit.memory.is_deleted]
@@ -57,12 +57,12 @@ class MemorySource:
         judged += [(hit, Reason.BELOW_THRESHOLD) for hit in beyond] + [(hit, Reason.EXPIRED) for hit in expired]
         return [_candidate(hit, order, ignored) for order, (hit, ignored) in enumerate(judged)]
 
-    async def _vector(self, text: str) -> NDArray[np.float32] | None:
+    async def _vectors(self, text: str) -> Mapping[str, NDArray[np.float32]]:
         try:
-            return await self._embedding.embed_one(text)
-        except (EmbedderUnavailableError, AppError) as error:
+            return await self._models.ask(text)
+        except (EmbedderUnavailableError, EmbedderMisconfiguredError, AppError) as error:
             log.warning("recalled_by_words_alone", error=type(error).__name__)
-            return None
+            return {}
 
 
 def _candidate(hit: Hit, order: int, ignored: Reason | None) -> Candidate:

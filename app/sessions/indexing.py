@@ -17,16 +17,18 @@ from app.core.text.language import language_code
 from app.core.text.passages import passage, spoken
 from app.core.text.terms import speaker, terms
 from app.infra.crypto.box import Box
-from app.infra.db.transaction import Database
+from app.infra.db.transaction import Database, Transaction
+from app.infra.embedders.models import Models
 from app.infra.embedders.port import EmbedderUnavailableError
-from app.infra.embedders.service import EmbeddingService
 from app.infra.segments.codec import Role as IndexedRole
 from app.infra.segments.packing import Item
-from app.infra.segments.store import SegmentStore
+from app.infra.segments.renewing import RenewVectors
+from app.infra.segments.store import ByModel, SegmentStore
 from app.sessions import store
 from app.sessions.model import Draft, Message, Role, SealedMessage
 
 INDEX_JOB: Final = "index_messages"
+RENEW_JOB: Final = "renew_messages"
 ONCE: Final = "index"
 BATCH_MESSAGES: Final = 64
 MAX_BATCHES: Final = 200
@@ -40,8 +42,6 @@ ROLES: Final[Mapping[Role, IndexedRole]] = {
     Role.SYSTEM: IndexedRole.SYSTEM,
     Role.TOOL: IndexedRole.TOOL,
 }
-
-Vector = NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +99,20 @@ def pieces(message: Message, before: Message | None = None) -> list[str]:
     return [passage(_spoken(message, first), _answered(message, before)), *others] if first else []
 
 
+async def texts_of(tx: Transaction, ids: Sequence[UUID]) -> dict[UUID, Sequence[str]]:
+    """Return the pieces of those of the messages that are there."""
+    messages = await store.find_messages(tx, ids)
+    places = [(message.session_id, message.seq - 1) for message in messages]
+    before = await store.find_neighbours(tx, places) if places else []
+    at = {(message.session_id, message.seq): message for message in before}
+    return {one.id: pieces(one, at.get((one.session_id, one.seq - 1))) for one in messages}
+
+
+def message_renewal(db: Database, segments: SegmentStore, models: Models) -> RenewVectors:
+    """Return what makes the vectors of messages anew where the model was changed."""
+    return RenewVectors(RENEW_JOB, db, segments, models, texts_of)
+
+
 def _answered(message: Message, before: Message | None) -> str:
     if before is None or _who(before) == _who(message):
         return ""
@@ -118,23 +132,21 @@ class IndexMessages:
 
     name = INDEX_JOB
 
-    def __init__(self, db: Database, segments: SegmentStore, embedding: EmbeddingService) -> None:
+    def __init__(self, db: Database, segments: SegmentStore, models: Models) -> None:
         """Take the record, the index of messages and what embeds."""
         self._db = db
         self._segments = segments
-        self._embedding = embedding
+        self._models = models
 
     async def run(self, scope: Scope, args: Mapping[str, str | int]) -> None:  # noqa: ARG002 - the user is all it needs
         """Embed what waits, in batches; the model is never asked inside a transaction. May run twice."""
         for _ in range(MAX_BATCHES):
             async with self._db.read(scope) as tx:
                 waiting = await self._segments.unembedded(tx, BATCH_MESSAGES)
-                messages = await store.find_messages(tx, waiting)
-                places = [(message.session_id, message.seq - 1) for message in messages]
-                before = await store.find_neighbours(tx, places) if places else []
+                texts = await texts_of(tx, waiting)
             if not waiting:
                 break
-            vectors = await self._vectors(messages, before)
+            vectors = await self._vectors(texts)
             gone = sorted(set(waiting) - vectors.keys())
             async with self._db.write(scope) as tx:
                 entry = AuditEntry("index", "message")
@@ -152,18 +164,16 @@ class IndexMessages:
                 if not await self._segments.compact(tx, AuditEntry("compact", "message")):
                     return
 
-    async def _vectors(self, messages: Sequence[Message], before: Sequence[Message]) -> dict[UUID, Vector]:
-        at = {(message.session_id, message.seq): message for message in before}
-        texts = {one.id: pieces(one, at.get((one.session_id, one.seq - 1))) for one in messages}
+    async def _vectors(self, texts: Mapping[UUID, Sequence[str]]) -> dict[UUID, ByModel]:
         try:
-            rows = await self._embedding.embed([piece for one in texts.values() for piece in one])
+            made = await self._models.embed([piece for one in texts.values() for piece in one])
         except EmbedderUnavailableError as error:
             # The queue waits for a store that is down as long as it takes.
             raise AppError("store_unavailable", "the embedder") from error
-        vectors: dict[UUID, Vector] = {}
+        vectors: dict[UUID, ByModel] = {}
         start = 0
         for message_id, one in texts.items():
             if one:
-                vectors[message_id] = rows[start : start + len(one)]
+                vectors[message_id] = {model: rows[start : start + len(one)] for model, rows in made.items()}
             start += len(one)
         return vectors

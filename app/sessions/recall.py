@@ -20,8 +20,8 @@ from app.core.text.periods import periods
 from app.core.text.questions import asked, sayer
 from app.core.text.terms import speakers
 from app.infra.db.transaction import Database, Transaction
-from app.infra.embedders.port import EmbedderUnavailableError
-from app.infra.embedders.service import EmbeddingService
+from app.infra.embedders.models import Models
+from app.infra.embedders.port import EmbedderMisconfiguredError, EmbedderUnavailableError
 from app.infra.segments.index import Filters, Hints, Index
 from app.infra.segments.index import Hit as Scored
 from app.infra.segments.questions import character_ids
@@ -66,7 +66,7 @@ class Recalls:
         self,
         db: Database,
         segments: SegmentStore,
-        embedding: EmbeddingService,
+        models: Models,
         facts: Facts[Transaction],
         superseding: Superseding[Transaction],
     ) -> None:
@@ -77,14 +77,14 @@ class Recalls:
         self._facts = facts
         self._db = db
         self._segments = segments
-        self._embedding = embedding
+        self._models = models
 
     async def recall(self, scope: Scope, recall: Recall) -> Found:
         """Return what matches best. Raises `not_found` for a session that isn't there.
 
         Messages that wait for their vectors are found by their words; where no model answers, all are.
         """
-        vector = await self._vector(recall.query)
+        vectors = await self._vectors(recall.query)
         async with self._db.read(scope) as tx:
             if recall.session_id and await store.find_session(tx, recall.session_id) is None:
                 raise AppError("not_found")
@@ -92,7 +92,7 @@ class Recalls:
             prepared = _Asked(
                 index=loaded.index,
                 terms=tx.box.term_ids(asked(recall.query)),
-                vector=vector,
+                vector=vectors.get(loaded.index.model),
                 filters=_filters(recall),
                 hints=Hints(
                     tx.box.term_ids(speakers(recall.query)),
@@ -108,7 +108,7 @@ class Recalls:
             found = {message.id: message for message in await store.find_messages(tx, [one.item for one in scored])}
             kept = [one for one in scored if one.item in found and _within(recall, found[one.item])][: recall.limit]
             beside = await self._beside(tx, kept) if recall.with_neighbours else {}
-            facts = await self._facts.recall(tx, _sought(recall, vector)) if recall.with_facts else NO_FACTS
+            facts = await self._facts.recall(tx, _sought(recall, vectors)) if recall.with_facts else NO_FACTS
             outdated = await self._superseding.look(tx) if recall.with_superseded else NOTHING_OUTDATED
         hits = [
             Hit(
@@ -126,12 +126,12 @@ class Recalls:
         shown = [_marked(hit, outdated) for hit in both[: recall.limit]]
         return Found(hits, loaded.pending + facts.pending, shown)
 
-    async def _vector(self, query: str) -> NDArray[np.float32] | None:
+    async def _vectors(self, query: str) -> Mapping[str, NDArray[np.float32]]:
         try:
-            return await self._embedding.embed_one(query)
-        except (EmbedderUnavailableError, AppError) as error:
+            return await self._models.ask(query)
+        except (EmbedderUnavailableError, EmbedderMisconfiguredError, AppError) as error:
             log.warning("recalled_by_words_alone", error=type(error).__name__)
-            return None
+            return {}
 
     async def _beside(self, tx: Transaction, scored: Sequence[Scored]) -> Mapping[tuple[UUID, int], Message]:
         places = {(one.group, one.ordinal + step) for one in scored for step in (-1, 1)}
@@ -146,8 +146,8 @@ def _marked(hit: Hit | Fact, outdated: Outdated) -> Hit | Fact:
     return replace(hit, superseded=outdated.of(hit.text))
 
 
-def _sought(recall: Recall, vector: NDArray[np.float32] | None) -> Sought:
-    return Sought(recall.query, vector, recall.limit, recall.after, recall.before)
+def _sought(recall: Recall, vectors: Mapping[str, NDArray[np.float32]]) -> Sought:
+    return Sought(recall.query, vectors, recall.limit, recall.after, recall.before)
 
 
 def _filters(recall: Recall) -> Filters:

@@ -19,6 +19,8 @@ from app.infra.chroma.index import ChromaIndex
 from app.infra.embedders.build import build
 from app.infra.embedders.port import Embedder
 from app.infra.queue.runner import Runner, make_queue
+from app.infra.segments.cache import IndexCache
+from app.infra.segments.store import SegmentStore
 from app.knowledge.indexing import VectorKeeper
 from app.knowledge.model import EVERYTHING, Description, Document, Found, Limits, Mode, Query
 from app.knowledge.search import Search
@@ -162,13 +164,20 @@ def index(chroma_client: ChromaClient, model: str) -> ChromaIndex:
 
 
 @pytest.fixture
-def keeper(by_chroma: Knowledge, index: ChromaIndex, model: str) -> VectorKeeper:
-    return VectorKeeper(by_chroma.wiring.db, index, model)
+def keeper(by_chroma: Knowledge, index: ChromaIndex) -> VectorKeeper:
+    return VectorKeeper(by_chroma.wiring.db, SegmentStore("chunk", IndexCache(), index.model), [index])
 
 
 @pytest.fixture
 def tea(by_chroma: Knowledge, index: ChromaIndex, model: str, embedder: Embedder) -> AskForTea:
     """Asks Chroma alone for what is near to tea: the ids of five chunks, or UnfitError."""
-    vectors = ChromaVectors(by_chroma.wiring.db, index, model)
+    vectors = ChromaVectors(by_chroma.wiring.db, [index])
+    segments = SegmentStore("chunk", IndexCache(), model)
     vector = embedder.embed(["tea"])[0]
-    return lambda someone: vectors.nearest(someone, vector, 5)
+
+    async def ask(someone: Scope) -> AbstractSet[UUID]:
+        async with by_chroma.wiring.db.read(someone) as tx:
+            sealed = (await segments.load(tx)).index
+        return await vectors.nearest(someone, sealed, vector, 5)
+
+    return ask

@@ -13,6 +13,7 @@ from app.core.ids import uuid7
 from app.core.scope import Scope
 from app.core.versions import Anything, Exactly
 from app.core.withholding import withhold_also
+from app.infra.embedders.models import Model, Models
 from app.infra.embedders.port import EmbedderUnavailableError, Vectors
 from app.infra.embedders.service import EmbeddingService
 from app.infra.extraction.extractor import Extractor
@@ -215,11 +216,15 @@ def model() -> CountingEmbedder:
     return CountingEmbedder()
 
 
+def counting(model: CountingEmbedder) -> Models:
+    return Models(Model("counting@1", EmbeddingService(model)))
+
+
 @pytest.fixture
 def ingestion(knowledge: Knowledge, model: CountingEmbedder) -> IngestDocument:
     segments = SegmentStore("chunk", IndexCache(), "counting@1")
     return IngestDocument(
-        knowledge.wiring.db, segments, EmbeddingService(model), Extractor(), ENOUGH, knowledge.wiring.registered
+        knowledge.wiring.db, segments, counting(model), Extractor(), ENOUGH, knowledge.wiring.registered
     )
 
 
@@ -307,7 +312,7 @@ async def test_what_is_registered_while_a_document_is_read_is_masked_in_it(
 ) -> None:
     someone, late = await scope(), Late()
     segments = SegmentStore("chunk", IndexCache(), "counting@1")
-    ingestion = IngestDocument(knowledge.wiring.db, segments, EmbeddingService(model), Extractor(), ENOUGH, late)
+    ingestion = IngestDocument(knowledge.wiring.db, segments, counting(model), Extractor(), ENOUGH, late)
     document = await knowledge.documents.add(someone, "The badge says EMP-123456.", NOTE, None)
     try:
         await ingestion.run(someone, args_of(document))

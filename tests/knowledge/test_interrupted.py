@@ -11,7 +11,6 @@ from app.core.idempotency import Attempt
 from app.core.scope import Scope
 from app.core.versions import Anything, Exactly
 from app.infra.db.transaction import Database, Transaction
-from app.infra.embedders.service import EmbeddingService
 from app.infra.extraction.extractor import Extractor
 from app.infra.segments.cache import IndexCache
 from app.infra.segments.store import SegmentStore
@@ -22,7 +21,7 @@ from app.knowledge.model import Document, Status
 from app.knowledge.tables import chunks, document_parts, document_versions, documents
 from tests.conftest import MakeScope
 from tests.knowledge.conftest import NOTE, Knowledge
-from tests.knowledge.test_ingestion import EN, ENOUGH, CountingEmbedder, long_text
+from tests.knowledge.test_ingestion import EN, ENOUGH, CountingEmbedder, counting, long_text
 
 Happens = Callable[[], Awaitable[object]]
 TABLES = (documents, document_versions, document_parts, chunks, segment_items, segments)
@@ -60,8 +59,8 @@ async def interrupted(knowledge: Knowledge, scope: Scope, document: Document, at
     """Ingest a document; return whether anything happened before it was done."""
     doors = InterruptedDatabase(knowledge.wiring.db, at, happens)
     store = SegmentStore("chunk", IndexCache(), "counting@1")
-    embedding = EmbeddingService(CountingEmbedder())
-    handler = IngestDocument(doors, store, embedding, Extractor(), ENOUGH, knowledge.wiring.registered)
+    models = counting(CountingEmbedder())
+    handler = IngestDocument(doors, store, models, Extractor(), ENOUGH, knowledge.wiring.registered)
     await handler.run(scope, {"document_id": str(document.id), "version": document.version})
     return doors.has_happened
 

@@ -8,7 +8,6 @@ import pytest
 from app.core.errors import AppError
 from app.core.scope import Scope
 from app.core.versions import Anything, Exactly
-from app.infra.embedders.service import EmbeddingService
 from app.infra.extraction.extractor import Extractor
 from app.infra.segments.cache import IndexCache
 from app.infra.segments.store import SegmentStore
@@ -19,7 +18,7 @@ from app.knowledge.service import Documents
 from app.knowledge.uploads import Uploads
 from tests.conftest import MakeClient, MakeScope
 from tests.knowledge.conftest import NOTE, Knowledge
-from tests.knowledge.test_ingestion import EN, CountingEmbedder, long_text
+from tests.knowledge.test_ingestion import EN, CountingEmbedder, counting, long_text
 
 PLENTY = 1_000_000
 
@@ -31,9 +30,7 @@ def documents(knowledge: Knowledge, quotas: Quotas) -> Documents:
 def ingestion(knowledge: Knowledge, quotas: Quotas) -> IngestDocument:
     segments = SegmentStore("chunk", IndexCache(), "counting@1")
     wired = knowledge.wiring
-    return IngestDocument(
-        wired.db, segments, EmbeddingService(CountingEmbedder()), Extractor(), quotas, wired.registered
-    )
+    return IngestDocument(wired.db, segments, counting(CountingEmbedder()), Extractor(), quotas, wired.registered)
 
 
 async def used(knowledge: Knowledge, scope: Scope) -> Usage:

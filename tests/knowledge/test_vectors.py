@@ -1,6 +1,7 @@
 """The vector store: it is told what is searched, answers as the exact index does, and whatever it loses comes back."""
 
 from typing import Any
+from uuid import uuid4
 
 import httpx
 import numpy as np
@@ -15,7 +16,7 @@ from app.infra.chroma.client import ChromaClient, NoCollectionError
 from app.infra.chroma.index import ChromaIndex
 from app.infra.db.tables import users
 from app.infra.embedders.port import Embedder
-from app.knowledge import search
+from app.knowledge import chunk_store, search
 from app.knowledge.indexing import Check, VectorKeeper
 from app.knowledge.model import Mode
 from app.knowledge.userdata import CollectionData
@@ -140,16 +141,18 @@ async def test_the_vector_store_holds_neither_text_nor_names_nor_a_vector_that_t
 
 
 async def test_erasing_drops_the_collections_of_every_model(
-    by_chroma: Knowledge, scope: MakeScope, index: ChromaIndex, chroma_client: ChromaClient, model: str
+    by_chroma: Knowledge, scope: MakeScope, index: ChromaIndex, chroma_client: ChromaClient
 ) -> None:
     someone, other = await scope(), await scope()
     older = ChromaIndex(chroma_client, "an older model")
-    keep_older = VectorKeeper(by_chroma.wiring.db, older, model)
     for user in (someone, other):
         await by_chroma.ready(user, "Otters hold hands.")
-        await keep_older.rebuild(user)
-        await by_chroma.rebuild(user)
-    data = CollectionData(by_chroma.wiring.db, index)
+        async with by_chroma.wiring.db.write(user) as tx:
+            await chunk_store.remember_collection(tx, older.name(user.usr), AuditEntry("index", "document"))
+            box = tx.box
+        await older.create(user.usr)
+        await older.upsert(box, [uuid4()], np.ones((1, 16), np.float32))
+    data = CollectionData(by_chroma.wiring.db, [index])
     await erasing(by_chroma, someone)
     assert await data.count(someone) == 2
     await data.erase(someone)

@@ -79,8 +79,8 @@ async def test_users_kinds_and_models_are_apart() -> None:
         assert cache.draft(key, rows.parts, MODEL).missing == tuple(rows.parts)
         await load(cache, key, rows)
     changed = cache.draft(Key(usr, "message"), rows.parts, "other")
-    assert (changed.missing, changed.index) == ((), None)
-    assert (await cache.finish(changed, {}, rows.unseal)).embedded == 0
+    assert (changed.missing, changed.index) == (tuple(rows.parts), None)
+    assert (await cache.finish(changed, rows.bodies(changed.missing), rows.unseal)).embedded == 0
 
 
 async def test_ten_callers_at_once_share_one_build() -> None:

@@ -9,7 +9,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.infra.segments.codec import MAX_ITEMS, Segment, decode, encode
-from app.infra.segments.packing import MAX_FREQUENCY, Item, merge, pack, with_vectors, without
+from app.infra.segments.index import Index
+from app.infra.segments.packing import (
+    MAX_FREQUENCY,
+    Item,
+    first_vectors,
+    merge,
+    merge_all,
+    of_model,
+    only,
+    pack,
+    sets,
+    with_vectors,
+    without,
+)
 
 MODEL, OTHER = "m1", "m2"
 TERMS = st.lists(st.integers(0, 6), max_size=6).map(lambda ids: np.array(ids, np.uint64))
@@ -63,16 +76,27 @@ def test_adding_vectors_is_having_packed_them(all_items: list[Item], vectors: di
     assert_equal(grown, pack([replace(i, vector=vectors.get(i.id.int, i.vector)) for i in all_items], MODEL))
 
 
-def test_vectors_of_two_models_never_stand_side_by_side() -> None:
+def test_vectors_of_two_models_stand_beside_each_other_and_are_never_mixed() -> None:
     old = [
         Item(UUID(int=n), UUID(int=9), n, 0, np.empty(0, np.uint64), vector=np.ones(4, np.float32)) for n in range(3)
     ]
     new = with_vectors(pack(old, MODEL), {UUID(int=1): np.ones(8, np.float32)}, OTHER)
-    assert (new.model, new.embedded.tolist(), new.vectors.shape) == (OTHER, [0, 1, 0], (1, 8))
-    both = merge(
-        [pack(old, MODEL), with_vectors(pack([replace(old[0], id=UUID(int=7))], MODEL), {}, MODEL), new], OTHER
-    )
-    assert (both.model, both.embedded.tolist()) == (OTHER, [0, 0, 0, 0, 0, 1, 0])
+    assert [(one.model, one.embedded.tolist(), one.vectors.shape) for one in sets(new)] == [
+        (MODEL, [1, 1, 1], (3, 4)),
+        (OTHER, [0, 1, 0], (1, 8)),
+    ]
+    both = [pack([replace(old[0], id=UUID(int=7))], MODEL), new]
+    merged = merge(both, OTHER)
+    assert (merged.model, merged.embedded.tolist(), merged.beside) == (OTHER, [0, 0, 1, 0], ())
+    kept = without(merge_all(both, [MODEL, OTHER]), {UUID(int=0)})
+    assert [(one.model, one.embedded.tolist()) for one in sets(kept)] == [(MODEL, [1, 1, 1]), (OTHER, [0, 1, 0])]
+    assert [one.model for one in sets(only(kept, [OTHER]))] == [OTHER]
+    read = decode(encode(kept))
+    for one, other in zip(sets(read), sets(kept), strict=True):
+        np.testing.assert_array_equal(one.vectors, other.vectors)
+        np.testing.assert_array_equal(one.scales, other.scales)
+    assert list(first_vectors(of_model(read, OTHER), kept.item_ids())) == [UUID(int=1)]
+    assert [Index([read], model).embedded for model in (MODEL, OTHER, "a third")] == [3, 1, 0]
 
 
 def test_a_frequency_past_what_is_counted_is_kept_as_that() -> None:

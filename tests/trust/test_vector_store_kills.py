@@ -15,6 +15,8 @@ from app.infra.chroma.client import ChromaClient
 from app.infra.chroma.index import ChromaIndex
 from app.infra.embedders.build import build
 from app.infra.embedders.port import Embedder
+from app.infra.segments.cache import IndexCache
+from app.infra.segments.store import SegmentStore
 from app.knowledge.indexing import VectorKeeper
 from app.knowledge.model import Document, Status, chunk_id
 from app.knowledge.vectors import ChromaVectors
@@ -89,11 +91,7 @@ async def test_every_acknowledged_document_is_searched_after_chroma_was_killed(
         client = ChromaClient(chroma.url)
         vectors = ChromaIndex(client, model)
         await eventually(lambda: all_told(by_chroma, vectors, model, writers), within_s=SETTLED_WITHIN_S)
-        lost = [
-            text
-            for writer in writers
-            for text in await missing(ChromaVectors(by_chroma.wiring.db, vectors, model), embedder, writer)
-        ]
+        lost = [text for writer in writers for text in await missing(by_chroma, vectors, embedder, writer)]
         await client.close()
     acknowledged = sum(len(writer.documents) for writer in writers)
     tell(f"{rounds} kills of Chroma, {acknowledged} documents acknowledged, lost={len(lost)}")
@@ -132,7 +130,7 @@ async def what_is_ready_is_found(knowledge: Knowledge, writers: Sequence[Writer]
 
 async def all_told(knowledge: Knowledge, vectors: ChromaIndex, model: str, writers: Sequence[Writer]) -> bool:
     """Say whether Chroma has everything that was acknowledged, and knows it."""
-    keeper = VectorKeeper(knowledge.wiring.db, vectors, model)
+    keeper = VectorKeeper(knowledge.wiring.db, SegmentStore("chunk", IndexCache(), model), [vectors])
     checks = [await keeper.check(writer.scope) for writer in writers]
     return all(
         check.is_complete and check.expected == len(writer.documents)
@@ -140,10 +138,14 @@ async def all_told(knowledge: Knowledge, vectors: ChromaIndex, model: str, write
     )
 
 
-async def missing(vectors: ChromaVectors, embedder: Embedder, writer: Writer) -> list[str]:
+async def missing(knowledge: Knowledge, vectors: ChromaIndex, embedder: Embedder, writer: Writer) -> list[str]:
     """Return the texts that Chroma doesn't find by their own vectors."""
+    by_chroma = ChromaVectors(knowledge.wiring.db, [vectors])
+    async with knowledge.wiring.db.read(writer.scope) as tx:
+        sealed = (await SegmentStore("chunk", IndexCache(), vectors.model).load(tx)).index
     return [
         text
         for text, document in writer.documents.items()
-        if chunk_id(document.id, 1, 0) not in await vectors.nearest(writer.scope, embedder.embed([text])[0], 3)
+        if chunk_id(document.id, 1, 0)
+        not in await by_chroma.nearest(writer.scope, sealed, embedder.embed([text])[0], 3)
     ]

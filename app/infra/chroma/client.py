@@ -27,7 +27,8 @@ MAX_CONNECTIONS: Final = 16
 _DATABASE: Final = "/api/v2/tenants/default_tenant/databases/default_database"
 _COLLECTION: Final = f"{_DATABASE}/collections/"
 # With the default threshold (1,000) an index that was evicted or restarted hides what wasn't persisted yet.
-_INDEX: Final = {"hnsw": {"space": "cosine", "sync_threshold": 1, "batch_size": 1}}
+# With the default search (100) it misses some of what is nearest where many are nearly alike.
+_INDEX: Final = {"hnsw": {"space": "cosine", "sync_threshold": 1, "batch_size": 1, "ef_search": 1_000}}
 
 
 # What a server, or a proxy before it, says of itself and not of the collection.

@@ -33,6 +33,7 @@ class ChromaIndex:
     def __init__(self, client: ChromaClient, model: str) -> None:
         """Take the client, and the name (with its revision) of the model that makes the vectors."""
         self._client = client
+        self.model = model
         self._tag = hashlib.sha256(model.encode()).hexdigest()[:_MODEL_HEX]
         self._collections: LRUCache[str, UUID] = LRUCache(CACHED_COLLECTIONS)
         # Made of a user's key, so not kept for longer than the vault keeps those.

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from app.infra.segments.codec import Segment, decode
 from app.infra.segments.index import Index
-from app.infra.segments.packing import Spot, at, merge
+from app.infra.segments.packing import Spot, at, merge, of_model
 
 DEFAULT_CAPACITY_BYTES: Final = 256 * 2**20
 # Rows of one newer item each are merged in runs of so many, which are kept: an append changes the last run alone.
@@ -79,14 +79,13 @@ class IndexCache:
         """Begin an index of these rows, in the order given: of an item in several rows the last one counts."""
         order = tuple(parts)
         shelf = self._shelves.get(key)
-        if shelf is None:
+        if shelf is None or shelf.index.model != model:  # of each row the vectors of one model are kept
             return Draft(key, order, model, {}, {}, {}, order, None)
         self._shelves.move_to_end(key)
         known = {part: shelf.parts[part] for part in order if part in shelf.parts}
-        runs = shelf.runs if shelf.index.model == model else {}
-        same = shelf.order == order and shelf.index.model == model
+        same = shelf.order == order
         missing = tuple(part for part in order if part not in known)
-        return Draft(key, order, model, known, shelf.sizes, runs, missing, shelf.index if same else None)
+        return Draft(key, order, model, known, shelf.sizes, shelf.runs, missing, shelf.index if same else None)
 
     async def finish(
         self,
@@ -145,7 +144,7 @@ def _build(
     unseal: Callable[[Part, bytes], bytes],
     spots: Mapping[Part, Spot],
 ) -> _Shelf:
-    fresh = {part: decode(unseal(part, sealed[part])) for part in draft.missing}
+    fresh = {part: of_model(decode(unseal(part, sealed[part])), draft.model) for part in draft.missing}
     parts = {**draft.known, **{part: at(segment, spots.get(part)) for part, segment in fresh.items()}}
     newer = [part for part in draft.order if len(parts[part]) == 1]
     older = [part for part in draft.order if len(parts[part]) != 1]

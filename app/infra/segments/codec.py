@@ -6,7 +6,7 @@ the vectors as they are (eight-bit vectors don't pack). The CRC tells damage; fo
 
 import struct
 import zlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import Final
 from uuid import UUID
@@ -21,10 +21,15 @@ MAX_MODEL_BYTES: Final = 255
 MAX_UNPACKED_BYTES: Final = 64 * 2**20
 
 _MAGIC: Final = b"CS"
-# Format 2 is format 1 with items of several vectors: written only where there are such.
-_FORMATS: Final = (1, 2)
+# Format 2 is format 1 with items of several vectors, format 3 is either with the vectors of other models behind it:
+# each is written only where there are such.
+_FORMATS: Final = (1, 2, 3)
 _PREFIX: Final = struct.Struct("<2sBI")
 _SIZES: Final = struct.Struct("<IHB")
+# Of format 3: how long the body of format 1 or 2 is, and how many other models follow; of each its rows, dimensions and
+# the length of its name.
+_WHOLE: Final = struct.Struct("<IB")
+_BESIDE: Final = struct.Struct("<IHB")
 _UUID_BYTES: Final = 16
 _LEVEL: Final = 6
 
@@ -44,12 +49,23 @@ class Role(IntEnum):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Vectors:
+    """The vectors that one model has made of a segment's items, as they stand there."""
+
+    model: str
+    embedded: NDArray[np.uint8]
+    scales: NDArray[np.float32]
+    vectors: NDArray[np.int8]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Segment:
     """The items as arrays: n of them, in g groups, with t different terms in p postings, m of them with vectors.
 
     A term's postings are `places[starts[k]:starts[k + 1]]`, where `vocabulary[k]` is its keyed id. A vector is
     `vectors[row] * scales[row]`; of the rows each item has as many as `embedded` says, in the items' order, all of one
-    `model`: a long text has a vector for each of its pieces.
+    `model`: a long text has a vector for each of its pieces. While the model is being changed, those of another one
+    stand `beside` them.
     """
 
     ids: NDArray[np.uint8]  # (n, 16)
@@ -69,6 +85,7 @@ class Segment:
     scales: NDArray[np.float32]  # (m)
     vectors: NDArray[np.int8]  # (m, dimensions)
     model: str
+    beside: tuple[Vectors, ...] = ()
 
     def __len__(self) -> int:
         """Return the number of items."""
@@ -77,7 +94,8 @@ class Segment:
     @property
     def size_bytes(self) -> int:
         """What the arrays take in memory."""
-        return self.vectors.nbytes + sum(array.nbytes for array in _arrays(self))
+        beside = sum(one.embedded.nbytes + one.scales.nbytes + one.vectors.nbytes for one in self.beside)
+        return self.vectors.nbytes + sum(array.nbytes for array in _arrays(self)) + beside
 
     def item_ids(self) -> list[UUID]:
         """Return the ids of the items, in their order."""
@@ -126,8 +144,11 @@ def encode(segment: Segment) -> bytes:
             segment.vectors.tobytes(),
         ],
     )
-    several = bool((segment.embedded > 1).any())
-    return _PREFIX.pack(_MAGIC, _FORMATS[several], zlib.crc32(body)) + body
+    form = _FORMATS[bool((segment.embedded > 1).any())]
+    if segment.beside:
+        form = _FORMATS[-1]
+        body = b"".join([_WHOLE.pack(len(body), len(segment.beside)), body, *map(_written, segment.beside)])
+    return _PREFIX.pack(_MAGIC, form, zlib.crc32(body)) + body
 
 
 def decode(data: bytes) -> Segment:
@@ -143,11 +164,46 @@ def decode(data: bytes) -> Segment:
     if zlib.crc32(body) != checksum:
         raise SegmentError("a damaged segment: its checksum differs")
     try:
-        segment = _read(body)
+        segment = _read_all(body) if form == _FORMATS[-1] else _read(body)
     except (ValueError, IndexError, struct.error, zlib.error) as error:
         raise SegmentError(f"a malformed segment: {type(error).__name__}") from error
     _check(segment)
     return segment
+
+
+def _written(beside: Vectors) -> bytes:
+    model = beside.model.encode()
+    if len(model) > MAX_MODEL_BYTES or beside.vectors.shape[1] > MAX_DIMENSIONS:
+        raise ValueError(f"vectors have at most {MAX_DIMENSIONS} dimensions")
+    return b"".join(
+        [
+            _BESIDE.pack(len(beside.vectors), beside.vectors.shape[1], len(model)),
+            model,
+            beside.embedded.astype("u1").tobytes(),
+            beside.scales.astype("<f4").tobytes(),
+            beside.vectors.tobytes(),
+        ]
+    )
+
+
+def _read_all(body: memoryview) -> Segment:
+    length, count = _WHOLE.unpack_from(body)
+    at = _WHOLE.size + length
+    segment = _read(body[_WHOLE.size : at])
+    beside: list[Vectors] = []
+    for _ in range(count):
+        rows, dimensions, model_bytes = _BESIDE.unpack_from(body, at)
+        at += _BESIDE.size
+        model = str(body[at : at + model_bytes], "utf-8")
+        embedded = np.frombuffer(body, np.uint8, len(segment), at + model_bytes)
+        at += model_bytes + len(segment)
+        scales = np.frombuffer(body, np.dtype("<f4"), rows, at)
+        vectors = np.frombuffer(body, np.int8, rows * dimensions, at + scales.nbytes)
+        at += scales.nbytes + vectors.nbytes
+        beside.append(Vectors(model, embedded, scales, vectors.reshape(rows, dimensions)))
+    if at != len(body):
+        raise ValueError("more than was told")
+    return replace(segment, beside=tuple(beside))
 
 
 def _read(body: memoryview) -> Segment:
@@ -203,9 +259,15 @@ def _check(segment: Segment) -> None:
         and bool((segment.starts[1:] > segment.starts[:-1]).all())
         and bool((segment.vocabulary[1:] > segment.vocabulary[:-1]).all())
         and bool((segment.places < items).all())
+        and all(_fits(one, items) for one in segment.beside)
     )
     if not sound:
         raise SegmentError("a malformed segment: its arrays don't fit together")
+
+
+def _fits(beside: Vectors, items: int) -> bool:
+    rows = len(beside.vectors)
+    return len(beside.embedded) == items and len(beside.scales) == rows and int(beside.embedded.sum()) == rows
 
 
 def _arrays(segment: Segment) -> list[NDArray[np.generic]]:

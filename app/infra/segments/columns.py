@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from app.core import ranking
 from app.core.ranking import Flags, Floats, Places, Posting, Windows
 from app.infra.segments.codec import MAX_ITEMS, Role, Segment
-from app.infra.segments.packing import merge, without
+from app.infra.segments.packing import merge, of_model, without
 
 # Smaller segments (rows of newer items, mostly) are merged when an index is assembled: fewer to look into.
 SMALL_ITEMS: Final = 32
@@ -117,7 +117,7 @@ _NEVER: Final = np.empty(0, np.uint16)
 
 def arrange(segments: Sequence[Segment], model: str) -> Columns:
     """Return the columns of the segments: of an item in several the last one, of vectors those of `model`."""
-    parts = _merged_where_small(_each_item_once(segments), model)
+    parts = _merged_where_small(_each_item_once([of_model(one, model) for one in segments]), model)
     table: dict[bytes, int] = {}
     codes = _joined([_group_codes(part, table) for part in parts], np.intp)
     ordinals = _joined([part.ordinals for part in parts], np.int64)

@@ -1,14 +1,14 @@
 """Segments from items and from other segments: packed, merged, with vectors added or items taken out."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
 
-from app.infra.segments.codec import MAX_ITEM_VECTORS, MAX_ITEMS, Role, Segment
+from app.infra.segments.codec import MAX_ITEM_VECTORS, MAX_ITEMS, Role, Segment, Vectors
 
 MAX_FREQUENCY: Final = 65_535
 _LEVELS: Final = 127
@@ -34,6 +34,8 @@ class Item:
     language: int = 0
     speaker: int = 0
     vector: Vector | None = None
+    # Those of other models, while the model is being changed.
+    beside: Mapping[str, Vector] = field(default_factory=dict)
 
 
 class Spot(NamedTuple):
@@ -62,7 +64,7 @@ def pack(items: Sequence[Item], model: str = "") -> Segment:
     vectors = [_rows(item.vector) for item in items]
     levels, scales = _quantised([row for rows in vectors for row in rows])
     vocabulary, starts, where, counts = _indexed(terms, places, np.ones(len(terms), np.int64))
-    return Segment(
+    packed = Segment(
         ids=_bytes_of([item.id for item in items]),
         groups=_bytes_of(list(table)),
         group_of=np.array(group_of, np.uint16),
@@ -81,6 +83,50 @@ def pack(items: Sequence[Item], model: str = "") -> Segment:
         vectors=levels,
         model=model if len(levels) else "",
     )
+    for other in sorted({name for item in items for name in item.beside}):
+        packed = with_vectors(packed, {item.id: item.beside[other] for item in items if other in item.beside}, other)
+    return packed
+
+
+def of_model(segment: Segment, model: str) -> Segment:
+    """Return the segment with the vectors of one model alone, or with none where that has made none."""
+    if segment.model == model and not segment.beside:
+        return segment
+    found = next((one for one in sets(segment) if one.model == model), None)
+    return _with_sets(segment, [] if found is None else [found])
+
+
+def sets(segment: Segment) -> list[Vectors]:
+    """Return the vectors of each model, those that come first first."""
+    first = Vectors(segment.model, segment.embedded, segment.scales, segment.vectors)
+    return [one for one in (first, *segment.beside) if len(one.vectors)]
+
+
+def _with_sets(segment: Segment, kept: Sequence[Vectors]) -> Segment:
+    if not kept:
+        return _without_vectors(segment)
+    first, *others = kept
+    return replace(
+        segment,
+        embedded=first.embedded,
+        scales=first.scales,
+        vectors=first.vectors,
+        model=first.model,
+        beside=tuple(others),
+    )
+
+
+def only(segment: Segment, models: Collection[str]) -> Segment:
+    """Return the segment with the vectors of these models alone."""
+    return _with_sets(segment, [one for one in sets(segment) if one.model in models])
+
+
+def merge_all(segments: Sequence[Segment], models: Sequence[str]) -> Segment:
+    """Return one segment of all items, in the order given, with the vectors of each of these models."""
+    parts = [merge([of_model(one, model) for one in segments], model) for model in models]
+    if not parts:
+        return merge(segments)
+    return _with_sets(parts[0], [one for part in parts for one in sets(part)])
 
 
 def merge(segments: Sequence[Segment], model: str = "") -> Segment:
@@ -94,7 +140,7 @@ def merge(segments: Sequence[Segment], model: str = "") -> Segment:
         for one in segments
     ]
     offsets = np.cumsum([0, *map(len, segments)])
-    kept = [one if one.model == model else _without_vectors(one) for one in segments]
+    kept = [of_model(one, model) for one in segments]
     vectors = [one.vectors for one in kept if len(one.vectors)]
     vocabulary, starts, places, counts = _indexed(
         np.concatenate([np.repeat(one.vocabulary, np.diff(one.starts)) for one in segments]),
@@ -133,31 +179,40 @@ def without(segment: Segment, ids: Collection[UUID]) -> Segment:
         segment.counts[posted].astype(np.int64),
     )
     groups, group_of = np.unique(segment.group_of[keep], return_inverse=True)
-    rows = np.repeat(keep, segment.embedded)
-    return Segment(
-        ids=segment.ids[keep],
-        groups=segment.groups[groups],
-        group_of=group_of.astype(np.uint16),
-        ordinals=segment.ordinals[keep],
-        times_ms=segment.times_ms[keep],
-        roles=segment.roles[keep],
-        languages=segment.languages[keep],
-        speakers=segment.speakers[keep],
-        lengths=segment.lengths[keep],
-        vocabulary=vocabulary,
-        starts=starts,
-        places=where,
-        counts=counts,
-        embedded=segment.embedded[keep],
-        scales=segment.scales[rows],
-        vectors=segment.vectors[rows],
-        model=segment.model if rows.any() else "",
+    kept = [_kept(one, keep) for one in sets(segment)]
+    return _with_sets(
+        Segment(
+            ids=segment.ids[keep],
+            groups=segment.groups[groups],
+            group_of=group_of.astype(np.uint16),
+            ordinals=segment.ordinals[keep],
+            times_ms=segment.times_ms[keep],
+            roles=segment.roles[keep],
+            languages=segment.languages[keep],
+            speakers=segment.speakers[keep],
+            lengths=segment.lengths[keep],
+            vocabulary=vocabulary,
+            starts=starts,
+            places=where,
+            counts=counts,
+            embedded=segment.embedded[keep],
+            scales=segment.scales[:0],
+            vectors=np.empty((0, 0), np.int8),
+            model="",
+        ),
+        [one for one in kept if len(one.vectors)],
     )
 
 
+def _kept(one: Vectors, keep: NDArray[np.bool_]) -> Vectors:
+    rows = np.repeat(keep, one.embedded)
+    return Vectors(one.model, one.embedded[keep], one.scales[rows], one.vectors[rows])
+
+
 def with_vectors(segment: Segment, vectors: Mapping[UUID, Vector], model: str) -> Segment:
-    """Return the segment with vectors for some of its items. Those it had stay if they are of the same model."""
-    base = segment if segment.model == model else _without_vectors(segment)
+    """Return the segment with a model's vectors for some of its items. Those it had stay, of whichever model."""
+    others = [one for one in sets(segment) if one.model != model]
+    base = of_model(segment, model)
     ends = np.cumsum(base.embedded, dtype=np.intp)
     levels: list[NDArray[np.int8]] = []
     scales: list[NDArray[np.float32]] = []
@@ -172,13 +227,21 @@ def with_vectors(segment: Segment, vectors: Mapping[UUID, Vector], model: str) -
         if len(rows):
             levels.append(rows)
             scales.append(sizes)
-    return replace(
-        base,
-        embedded=embedded,
-        scales=np.concatenate([np.empty(0, np.float32), *scales]),
-        vectors=np.concatenate(levels) if levels else np.empty((0, 0), np.int8),
-        model=model if levels else "",
-    )
+    if not levels:
+        return _with_sets(segment, others)
+    made = Vectors(model, embedded, np.concatenate(scales), np.concatenate(levels))
+    return _with_sets(segment, [*others, made])
+
+
+def first_vectors(segment: Segment, ids: Collection[UUID]) -> dict[UUID, Vector]:
+    """Return the first vector of those of the items that have one, of length 1 again."""
+    found: dict[UUID, Vector] = {}
+    ends = np.cumsum(segment.embedded, dtype=np.intp)
+    for place, id_ in enumerate(segment.item_ids()):
+        if id_ in ids and segment.embedded[place]:
+            levels = segment.vectors[ends[place] - segment.embedded[place]].astype(np.float32)
+            found[id_] = levels / np.float32(max(float(np.linalg.norm(levels)), 1e-9))
+    return found
 
 
 def _rows(vector: Vector | None) -> Sequence[Vector]:
@@ -198,6 +261,7 @@ def _without_vectors(segment: Segment) -> Segment:
         scales=segment.scales[:0],
         vectors=np.empty((0, 0), np.int8),
         model="",
+        beside=(),
     )
 
 

@@ -11,6 +11,8 @@ segments = owned(
     Column("kind", Text, nullable=False),
     # Which items are inside, so that one of them can be taken out without opening every segment.
     Column("item_ids", ARRAY(Uuid), nullable=False),
+    # Which models have made vectors of all that is inside; NULL where that was never looked at.
+    Column("models", ARRAY(Text)),
     Column("body_sealed", LargeBinary, nullable=False),
     PrimaryKeyConstraint("usr", "id"),
 )
@@ -22,6 +24,8 @@ segment_items = owned(
     # Raised when a vector is attached: what a process has decoded is known by id and revision.
     Column("revision", Integer, nullable=False, server_default="0"),
     Column("embedded", Boolean, nullable=False),
+    # Which models have made vectors of it; NULL where that was never looked at.
+    Column("models", ARRAY(Text), server_default="{}"),
     Column("body_sealed", LargeBinary, nullable=False),
     # The place in its group and the time of an item that was sealed before these were known; else NULL.
     Column("ordinal", BigInteger),

@@ -1,0 +1,107 @@
+"""The model whose vectors are wanted, and the one before it while a change of models is under way."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Generic, TypeVar
+
+import numpy as np
+import structlog
+from numpy.typing import NDArray
+
+from app.core.errors import AppError
+from app.infra.embedders.port import EmbedderMisconfiguredError, EmbedderUnavailableError, Vectors
+from app.infra.embedders.service import EmbeddingService
+
+Vector = NDArray[np.float32]
+_Result = TypeVar("_Result")
+
+# A question that one of two models has answered waits so long for the other's answer.
+WAIT_S: Final = 2.0
+# A model of two that didn't answer isn't asked for so long.
+REST_S: Final = 30.0
+
+log = structlog.get_logger("cairn.embedding")
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """A model under its name with its revision: vectors compare where that is equal."""
+
+    name: str
+    service: EmbeddingService
+
+
+class Models:
+    """Asks one model, or two while one takes the other's place: everything then has vectors of both, each searched with
+    the question's vector by the same model. Where one of two fails the other goes on alone, and who fails has a rest.
+    """
+
+    def __init__(self, wanted: Model, before: Model | None = None) -> None:
+        """Take the models."""
+        self.wanted = wanted
+        self._all = [wanted] if before is None or before.name == wanted.name else [wanted, before]
+        self._rests_until_s: dict[str, float] = {}
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names, the wanted one's first."""
+        return tuple(model.name for model in self._all)
+
+    async def start(self) -> None:
+        """Load them. One of two that can't be is asked again when it is needed."""
+        await asyncio.gather(*(model.service.start() for model in self._all), return_exceptions=len(self._all) > 1)
+
+    async def ask(self, question: str) -> Mapping[str, Vector]:
+        """Return the question's vector by each model that answers. Raises what the wanted one raises, if none does."""
+        return await self._each(lambda service: service.embed_one(question), WAIT_S)
+
+    async def embed(self, texts: Sequence[str]) -> Mapping[str, Vectors]:
+        """Return the texts' vectors by each model that answers, a row a text. Raises as `ask` does."""
+        return await self._each(lambda service: service.embed(texts), None)
+
+    def count_tokens(self, text: str) -> int:
+        """Count as the wanted one does."""
+        return self.wanted.service.count_tokens(text)
+
+    async def _each(
+        self, work: Callable[[EmbeddingService], Awaitable[_Result]], wait_s: float | None
+    ) -> Mapping[str, _Result]:
+        """Ask all. Who has an answer waits so long for the other's: None is as long as it takes."""
+        if len(self._all) == 1:
+            return {self.wanted.name: await work(self.wanted.service)}
+        now = time.monotonic()
+        awake = [model for model in self._all if self._rests_until_s.get(model.name, 0.0) <= now] or self._all
+        asked = {model.name: asyncio.create_task(_tried(model, work)) for model in awake}
+        try:
+            await asyncio.wait(asked.values(), return_when=asyncio.FIRST_COMPLETED)
+            if any(task.done() and task.result().made is not None for task in asked.values()):
+                await asyncio.wait(asked.values(), timeout=wait_s)
+            else:
+                await asyncio.wait(asked.values())
+        finally:
+            late = [name for name, task in asked.items() if not task.done()]
+            for name in late:
+                asked[name].cancel()
+        answers = {name: task.result() for name, task in asked.items() if name not in late}
+        made = {name: answer.made for name, answer in answers.items() if answer.made is not None}
+        for name in asked.keys() - made.keys():
+            self._rests_until_s[name] = time.monotonic() + REST_S
+        if not made:
+            raise next(answer.error for answer in answers.values() if answer.error is not None)
+        return made
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer(Generic[_Result]):
+    made: _Result | None
+    error: Exception | None = None
+
+
+async def _tried(model: Model, work: Callable[[EmbeddingService], Awaitable[_Result]]) -> _Answer[_Result]:
+    try:
+        return _Answer(await work(model.service))
+    except (EmbedderUnavailableError, EmbedderMisconfiguredError, AppError) as error:
+        log.warning("model_does_not_answer", model=model.name, error=type(error).__name__)
+        return _Answer(None, error)
