@@ -2,7 +2,7 @@
 
 from uuid import UUID
 
-from sqlalchemy import func, select
+from sqlalchemy import func, select, true
 
 from app.infra.db.transaction import Transaction
 from app.knowledge.model import Status, Usage
@@ -31,8 +31,23 @@ async def usage(tx: Transaction, without: UUID | None = None) -> Usage:
 
 
 async def _chunks(tx: Transaction, without: UUID | None) -> int:
-    counted = select(func.count()).select_from(chunks).filter_by(usr=tx.scope.usr)
+    """Count the chunks by the last one of each version: to look at 200,000 of them took a second."""
+    last = (
+        select(chunks.c.ordinal)
+        .where(
+            chunks.c.usr == document_versions.c.usr,
+            chunks.c.document_id == document_versions.c.document_id,
+            chunks.c.version == document_versions.c.version,
+        )
+        .order_by(chunks.c.ordinal.desc())
+        .limit(1)
+        .lateral("last")
+    )
+    counted = (
+        select(func.coalesce(func.sum(last.c.ordinal + 1), 0))
+        .select_from(document_versions.join(last, true()))
+        .where(document_versions.c.usr == tx.scope.usr)
+    )
     if without is not None:
-        counted = counted.where(chunks.c.document_id != without)
-    number: int = await tx.scalar(counted)
-    return number
+        counted = counted.where(document_versions.c.document_id != without)
+    return int(await tx.scalar(counted))
