@@ -105,6 +105,7 @@ def _lifespan(settings: Settings) -> Lifespan:
             app.state.lease_state = lambda: wired.lease.state
             app.state.tokens = Tokens(_keys(settings, client), _policy(settings))
             app.state.cursor_key = wired.vault.derive("list cursors")
+            app.state.operator_key = wired.vault.derive("operators")
             await wired.erasures.apply_register()
             readiness.become(State.READY)
             with drains_first(readiness, settings.drain_s):

@@ -104,6 +104,9 @@ class Settings(BaseSettings):
         1.0, gt=0, le=60, description="Seconds that a search waits for it; then the order is as it was."
     )
 
+    audit_reads: Literal["soon", "durable"] = Field(
+        "soon", description="Whether a user's reads wait until the audit has them, or it has them within a second."
+    )
     window: int = Field(
         20, ge=1, le=200, description="Messages in a session's window, unless the session says its own."
     )

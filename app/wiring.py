@@ -156,7 +156,8 @@ def metadata() -> MetaData:
 async def build(settings: Settings) -> AsyncIterator[Wiring]:
     """Build everything, start what runs in the background, and close it in the end."""
     async with AsyncExitStack() as stack:
-        log = AuditWriter(settings.database_log_url.get_secret_value())
+        url = settings.database_log_url.get_secret_value()
+        log = AuditWriter(url, awaits_reads=settings.audit_reads == "durable")
         base = await open_base(settings, log, stack)
         registered = RegisteredPatterns(base.db)
         facts, memory_parts = _memories(base)

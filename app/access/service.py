@@ -7,6 +7,7 @@ from uuid import UUID
 from app.core.audit import AccessLog, AuditEntry
 from app.core.errors import AppError
 from app.core.scope import NOBODY, Operator, Scope, Subject
+from app.infra.audit.reasons import sealed_reason
 from app.infra.db.transaction import Database
 
 
@@ -57,9 +58,8 @@ class Access:
         except AppError as error:
             raise AppError("not_found") if error.code in {"erased", "erasing"} else error from None
         await self._register.revoke_issued_before(usr, moment)
-        await self._access_log.flushed()
 
     async def _note(self, scope: Scope, entry: AuditEntry) -> None:
         """Write what an operator did into the audit, before they are answered."""
-        self._access_log.put(scope, entry)
-        await self._access_log.flushed()
+        box = None if scope.usr == NOBODY else await self._db.box(scope)
+        await self._access_log.saw(scope, [entry], sealed_reason(scope, box))

@@ -10,11 +10,14 @@ from sqlalchemy import Row
 from app.audit import store
 from app.audit.model import Entry, Filters, Page, Place
 from app.core.audit import AuditEntry
+from app.core.errors import AppError
 from app.core.scope import Operator, Scope
+from app.infra.audit.reasons import opened_reason
 from app.infra.audit.verifying import Verdict, Verifier
 from app.infra.db.transaction import Database
 
 _KIND = "audit"
+_GONE = frozenset({"erasing", "erased"})
 
 
 class Trails:
@@ -32,14 +35,14 @@ class Trails:
         async with self._db.read(scope) as tx:
             rows = await store.of_user(tx, filters, before, limit + 1)
             tx.saw(AuditEntry("list", _KIND))
-        return _page(rows, limit)
+        return await self._page(rows, limit)
 
     async def of_tenant(self, operator: Operator, filters: Filters, before: Place | None, limit: int) -> Page:
         """Return the entries of the operator's tenant, newest first, below the place `before`."""
         async with self._db.administer(operator) as tx:
             rows = await store.of_tenant(tx, filters, before, limit + 1)
             tx.saw(AuditEntry("list", _KIND, filters.usr))
-        return _page(rows, limit)
+        return await self._page(rows, limit)
 
     async def verify_own(self, scope: Scope, first: int) -> Verdict:
         """Verify the chain that the user's entries are on, from a batch on, and count those of the user."""
@@ -57,12 +60,23 @@ class Trails:
         async with self._verifying:
             return await self._verifier.verify(tenant, usr, first)
 
+    async def _page(self, rows: Sequence[Row[Any]], limit: int) -> Page:
+        return Page([_entry(row, await self._reason(row)) for row in rows[:limit]], more=len(rows) > limit)
 
-def _page(rows: Sequence[Row[Any]], limit: int) -> Page:
-    return Page([_entry(row) for row in rows[:limit]], more=len(rows) > limit)
+    async def _reason(self, row: Row[Any]) -> str | None:
+        """Return why an operator acted; None where they didn't say, and where the user is no more."""
+        if row.reason_sealed is None:
+            return None
+        try:
+            box = await self._db.box(Scope(row.tenant, row.usr, None))
+        except AppError as error:
+            if error.code not in _GONE:
+                raise
+            return None
+        return opened_reason(row.reason_sealed, row.request_id, box)
 
 
-def _entry(row: Row[Any]) -> Entry:
+def _entry(row: Row[Any], reason: str | None) -> Entry:
     return Entry(
         place=Place(row.transaction, row.id),
         at=row.at,
@@ -76,6 +90,6 @@ def _entry(row: Row[Any]) -> Entry:
         outcome=row.outcome,
         request_id=row.request_id,
         address=row.address,
-        reason=None,
+        reason=reason,
         batch=row.batch,
     )

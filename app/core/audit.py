@@ -1,5 +1,6 @@
 """The content-free note of an access: what the audit keeps of a read, a write or a refusal."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 from uuid import UUID
@@ -24,6 +25,13 @@ class AccessLog(Protocol):
         """Take one entry; it is durable within a second."""
         ...
 
+    async def saw(self, scope: Scope, entries: Sequence[AuditEntry], reason_sealed: bytes | None = None) -> None:
+        """Take what was read, and wait until it is durable where it must be before the answer.
+
+        Raises `store_unavailable` where that takes too long.
+        """
+        ...
+
     async def flushed(self) -> None:
-        """Wait until what was put so far is durable."""
+        """Wait until what was put so far is durable. Raises `store_unavailable` where that takes too long."""
         ...

@@ -26,7 +26,8 @@ class Subject:
 class Scope:
     """The tenant, the user's reference and the agent; minted only from a verified token or a claimed job.
 
-    `request_id` and `address` (the class of the caller's address, never the address) go into the audit.
+    `request_id` and `address` (the class of the caller's address, never the address) go into the audit; so do an
+    operator's reference and the reason they gave.
     """
 
     tenant: str
@@ -35,6 +36,8 @@ class Scope:
     actor: Actor = Actor.USER
     request_id: str = ""
     address: str = ""
+    operator: UUID | None = None
+    reason: str = field(default="", repr=False)
 
 
 # Stands in the audit for no user in particular: what belongs to a tenant, or a token whose user nobody knows.
@@ -45,7 +48,8 @@ NOBODY = UUID(int=0)
 class Operator:
     """Somebody whose token bears an `admin:` scope: they act on the users of their own tenant.
 
-    `issuer` is the issuer of their token: users are looked up as it names them.
+    `issuer` is the issuer of their token: users are looked up as it names them. `reference` stands for the operator in
+    the audit, the same at every time; `reason` is why they act, in their words.
     """
 
     issuer: str
@@ -53,10 +57,21 @@ class Operator:
     agent: str | None
     request_id: str = ""
     address: str = ""
+    reference: UUID | None = None
+    reason: str = field(default="", repr=False)
 
     def upon(self, usr: UUID) -> Scope:
         """Return the scope of what the operator does to a user of the tenant; row-level security keeps others out."""
-        return Scope(self.tenant, usr, self.agent, Actor.OPERATOR, self.request_id, self.address)
+        return Scope(
+            self.tenant,
+            usr,
+            self.agent,
+            Actor.OPERATOR,
+            self.request_id,
+            self.address,
+            self.reference,
+            self.reason,
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -111,7 +111,7 @@ class Views:
             return None
         box = await self._db.box(scope)
         view = await self._maker.made(box, opened(box, session_id, copy), copy.messages)
-        self._db.saw(scope, AuditEntry("read", "session", session_id))
+        await self._db.saw(scope, AuditEntry("read", "session", session_id))
         return view
 
     async def _warmed(self, scope: Scope, session_id: UUID) -> View:

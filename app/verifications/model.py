@@ -13,7 +13,6 @@ from app.infra.crypto.box import Box
 TYPE_PATTERN = r"^[a-z][a-z0-9_]{0,63}$"
 MIN_VALUE_CHARS = 4
 MAX_VALUE_CHARS = 128
-MAX_REASON_CHARS = 500
 _SALT_BYTES = 16
 
 

@@ -3,12 +3,10 @@
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Path, Response
-from starlette.requests import Request
 
-from app.core.errors import invalid
 from app.core.ids import parse
 from app.core.scope import Operator, Scope
-from app.verifications.model import MAX_REASON_CHARS, TYPE_PATTERN
+from app.verifications.model import TYPE_PATTERN
 from app.verifications.schemas import (
     CheckAnswer,
     CheckRequest,
@@ -23,70 +21,44 @@ from app.verifications.schemas import (
 from app.verifications.service import Verifications
 from app.verifications.tokens import limit_headers
 from app.web.auth import allow
-from app.web.operators import operate
+from app.web.operators import REASON_PARAMETER, operate
 from app.web.problems import problems
 from app.web.provide import provided
 
 router = APIRouter(tags=["verifications"])
 
-REASON_HEADER = "Cairn-Reason"
-
 Reader = Annotated[Scope, Depends(allow("profile:read"))]
-Registrar = Annotated[Operator, Depends(operate("admin:catalog"))]
+Registrar = Annotated[Operator, Depends(operate("admin:catalog", needs_reason=True))]
 Service = Annotated[Verifications, Depends(provided(Verifications))]
 SecretType = Annotated[str, Path(pattern=TYPE_PATTERN, examples=["identity_card"])]
-_REASON = {
-    "name": REASON_HEADER,
-    "in": "header",
-    "required": True,
-    "schema": {"type": "string", "minLength": 1, "maxLength": MAX_REASON_CHARS},
-    "description": "Why, in UTF-8. It is kept with the registration, and the user can read it.",
-}
 _LIMITED = {name: {"schema": {"type": "string"}} for name in ("RateLimit-Policy", "RateLimit")}
-
-
-async def reason(request: Request) -> str:
-    """Return why an operator acts on a user. Raises `invalid` without a reason."""
-    given = request.headers.getlist(REASON_HEADER)
-    try:
-        text = given[0].encode("latin-1").decode().strip() if len(given) == 1 else ""
-    except UnicodeDecodeError:
-        raise invalid(REASON_HEADER, "must be UTF-8") from None
-    if not 0 < len(text) <= MAX_REASON_CHARS or not text.isprintable():
-        raise invalid(REASON_HEADER, f"must come once and say why, in at most {MAX_REASON_CHARS} characters")
-    return text
-
-
-Reason = Annotated[str, Depends(reason)]
 
 
 @router.put(
     "/v1/admin/users/{user_id}/secrets/{secret_type}",
     status_code=204,
     responses=problems("not_found"),
-    openapi_extra={"parameters": [_REASON]},
+    openapi_extra={"parameters": [REASON_PARAMETER]},
 )
 async def register(
-    user_id: str, secret_type: SecretType, body: SecretRequest, operator: Registrar, why: Reason, verifications: Service
+    user_id: str, secret_type: SecretType, body: SecretRequest, operator: Registrar, verifications: Service
 ) -> None:
     """Register the value that a user is verified by, in place of the one before, whose tokens end.
 
     A salted, keyed hash of it is kept.
     """
-    await verifications.register(operator, parse("usr", user_id), secret_type, body.value, why)
+    await verifications.register(operator, parse("usr", user_id), secret_type, body.value)
 
 
 @router.delete(
     "/v1/admin/users/{user_id}/secrets/{secret_type}",
     status_code=204,
     responses=problems("not_found"),
-    openapi_extra={"parameters": [_REASON]},
+    openapi_extra={"parameters": [REASON_PARAMETER]},
 )
-async def withdraw(
-    user_id: str, secret_type: SecretType, operator: Registrar, why: Reason, verifications: Service
-) -> None:
+async def withdraw(user_id: str, secret_type: SecretType, operator: Registrar, verifications: Service) -> None:
     """Withdraw what a user is verified by: its hash goes, the reason stays. Its tokens end with it."""
-    await verifications.register(operator, parse("usr", user_id), secret_type, None, why)
+    await verifications.register(operator, parse("usr", user_id), secret_type, None)
 
 
 @router.get("/v1/verifications")

@@ -7,7 +7,6 @@ from uuid import UUID
 from app.core.audit import AuditEntry
 from app.core.errors import AppError
 from app.core.scope import Operator, Scope
-from app.core.withholding import withheld_text
 from app.infra.db.transaction import Database
 from app.verifications import store
 from app.verifications.model import Allowance, Registration, Verification, hashed, is_same
@@ -25,7 +24,7 @@ class Verifications:
         self._db = db
         self._tokens = tokens
 
-    async def register(self, operator: Operator, usr: UUID, kind: str, value: str | None, reason: str) -> None:
+    async def register(self, operator: Operator, usr: UUID, kind: str, value: str | None) -> None:
         """Keep a hash of the value for a user of the operator's tenant; None withdraws what was kept.
 
         Raises `not_found` for a user of another tenant, `invalid`.
@@ -34,7 +33,7 @@ class Verifications:
         try:
             async with self._db.write(operator.upon(usr)) as tx:
                 kept = None if value is None else hashed(tx.box, kind, value)
-                await store.put(tx, kind, kept, withheld_text(reason), entry)
+                await store.put(tx, kind, kept, operator.reason, entry)
         except AppError as error:
             raise AppError("not_found") if error.code in _GONE else error from None
 

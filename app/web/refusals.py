@@ -14,7 +14,7 @@ from app.core import ids
 from app.core.audit import AccessLog, AuditEntry
 from app.core.errors import AppError, FieldError
 from app.core.idempotency import Replayed
-from app.core.scope import NOBODY, Actor, Scope
+from app.core.scope import NOBODY, Actor, Operator, Scope
 from app.web.auth import address_class
 from app.web.current import current, request_id
 from app.web.entrance import refused_entrance
@@ -24,7 +24,9 @@ from app.web.strict import content_type_error
 from app.web.tokens import Claims
 from app.web.validation import field_errors
 
-_AUDITED_STATUSES = frozenset({403, 404, 410})
+# Who may not, what isn't theirs or isn't there, who is no more, who tries too often. A stale version (412) or a field
+# that is wrong (422) is no attempt at what isn't the caller's.
+_AUDITED_STATUSES = frozenset({403, 404, 410, 429})
 # What is said of the request itself. Only who is let in is told it.
 _OF_THE_REQUEST = frozenset({415, 422})
 _NO_MORE = frozenset({"erased", "erasing"})
@@ -104,11 +106,22 @@ async def _told(request: Request, error: AppError) -> Response:
     if scope is not None and error.code in _NO_MORE:
         request.app.state.directory.forget(scope.usr)
     if error.problem.status in _AUDITED_STATUSES:
-        whose = scope or await _turned_away(request)
+        whose = _operator(request) or scope or await _turned_away(request)
         if whose is not None:
             log: AccessLog = request.app.state.access_log
             log.put(whose, _refusal(request, error.code))
     return problem_response(error)
+
+
+def _operator(request: Request) -> Scope | None:
+    """Return who was refused by an operator's route, and upon whom they acted, be it a user of their tenant or not."""
+    operator: Operator | None = current().state.get("operator")
+    if operator is None:
+        return None
+    try:
+        return operator.upon(ids.parse("usr", str(request.path_params.get("user_id"))))
+    except AppError:
+        return operator.upon(NOBODY)
 
 
 async def _turned_away(request: Request) -> Scope | None:

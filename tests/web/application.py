@@ -269,6 +269,7 @@ def make_app(readiness: Readiness | None = None) -> FastAPI:
     app.state.pings = {}
     app.state.lease_state = lambda: "held"
     app.state.cursor_key = b"a key for cursors"
+    app.state.operator_key = b"a key for operators"
     app.state.tokens = Tokens(SharedSecret(SECRET), Policy())
     app.state.directory = Register()
     app.state.access_log = Trail()

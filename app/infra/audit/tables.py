@@ -78,8 +78,8 @@ audit_batches = Table(
 )
 
 
-def audit_row(scope: Scope, entry: AuditEntry) -> dict[str, Any]:
-    """Return the content-free row that the audit keeps of an entry."""
+def audit_row(scope: Scope, entry: AuditEntry, reason_sealed: bytes | None = None) -> dict[str, Any]:
+    """Return the content-free row that the audit keeps of an entry. An operator's reason is sealed."""
     return {
         "tenant": scope.tenant,
         "usr": scope.usr,
@@ -91,4 +91,6 @@ def audit_row(scope: Scope, entry: AuditEntry) -> dict[str, Any]:
         "outcome": entry.outcome,
         "request_id": scope.request_id,
         "address": scope.address,
+        "operator": scope.operator,
+        "reason_sealed": reason_sealed,
     }

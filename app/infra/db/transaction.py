@@ -23,6 +23,7 @@ from app.core.idempotency import Answer, Attempt, Replayed
 from app.core.jobs import Job
 from app.core.recipients import Recipient
 from app.core.scope import NOBODY, Operator, Scope
+from app.infra.audit.reasons import sealed_reason
 from app.infra.audit.tables import audit_log, audit_row
 from app.infra.crypto.box import Box
 from app.infra.db import answers, recipients
@@ -168,7 +169,8 @@ class Transaction:
         """Write the audit rows and jobs that were gathered. The doors call it before they commit."""
         scope = self.scope
         if self.entries:
-            rows = [audit_row(scope, entry) for entry in self.entries]
+            reason = sealed_reason(scope, self._box)
+            rows = [audit_row(scope, entry, reason) for entry in self.entries]
             await self._connection.execute(insert(audit_log), rows)
         for job in self.jobs:
             args = {**job.args, "tenant": scope.tenant, "usr": str(scope.usr)}
@@ -209,8 +211,7 @@ class Database:
         async with self._opened(scope, box, self._reading) as tx:
             _require_active(await tx.scalar(select(users.c.state).filter_by(usr=scope.usr)))
             yield tx
-        for entry in tx.seen:
-            self._access_log.put(scope, entry)
+        await self._access_log.saw(scope, tx.seen, sealed_reason(scope, box))
 
     @asynccontextmanager
     async def write(self, scope: Scope, attempt: Attempt | None = None) -> AsyncIterator[Transaction]:
@@ -231,8 +232,7 @@ class Database:
             if attempt is not None:
                 await self.refuse(scope, attempt, error)
             raise
-        for entry in tx.seen:
-            self._access_log.put(scope, entry)
+        await self._access_log.saw(scope, tx.seen, sealed_reason(scope, box))
 
     @asynccontextmanager
     async def remember(self, scope: Scope, attempt: Attempt | None = None) -> AsyncIterator[Transaction]:
@@ -295,9 +295,9 @@ class Database:
         if error.problem.status < HTTP_SERVER_ERROR and error.code not in _NOT_KEPT:
             await self._keep_refusal(scope, await self.box(scope), attempt, error)
 
-    def saw(self, scope: Scope, entry: AuditEntry) -> None:
+    async def saw(self, scope: Scope, entry: AuditEntry) -> None:
         """Owe the audit a read that was answered without a door."""
-        self._access_log.put(scope, entry)
+        await self._access_log.saw(scope, [entry])
 
     @asynccontextmanager
     async def administer(self, operator: Operator) -> AsyncIterator[Transaction]:
@@ -305,8 +305,7 @@ class Database:
         async with self._opened(operator.upon(NOBODY), None) as tx:
             yield tx
             await tx.settle()
-        for entry in tx.seen:
-            self._access_log.put(tx.scope, entry)
+        await self._access_log.saw(tx.scope, tx.seen)
 
     async def register(self, scope: Scope) -> None:
         """Write the user's first row. It can't bring an erased reference back: its tombstone is in the way."""

@@ -44,7 +44,7 @@ class HotAnswers:
             except SealError as error:
                 log.warning("hot_copy_unreadable", error=str(error))
             else:
-                self._db.saw(scope, shown.entry)
+                await self._db.saw(scope, shown.entry)
                 return shown
         shown = await make()
         if look.ticket is not None:
