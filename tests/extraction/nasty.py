@@ -230,7 +230,6 @@ OTHERS: Final[dict[str, tuple[MediaType, Callable[[], bytes], Expected]]] = {
         "deep",
     ),
     "HTML tables 10,000 deep": (MediaType.HTML, lambda: b"<html>" + b"<table><tr><td>" * 10_000 + b"deep", ANY),
-    "cpython 135462: unended declarations": (MediaType.HTML, lambda: b"<html>" + b"<!" * 500_000, ANY),
     "cpython 102555: odd comments": (MediaType.HTML, lambda: b"<html><!--><p>after</p>--><![CDATA[x]]><![if x]>", ANY),
     "HTML of scripts": (MediaType.HTML, lambda: b"<html><script>" + b"a < b;" * 99 + b"</script>", R.NO_TEXT),
     "HTML with cells over 10**9 rows": (
@@ -238,16 +237,16 @@ OTHERS: Final[dict[str, tuple[MediaType, Callable[[], bytes], Expected]]] = {
         lambda: b"<html><table><tr><td rowspan=1000000000 colspan=1000000000>wide<td>b<tr><td>c</table>",
         "wide",
     ),
-    "CSV with one cell of 5 MiB": (
+    "CSV with one cell of 2 MiB": (
         MediaType.CSV,
-        lambda: b'name,text\nlong,"' + b"All work and no play. " * (MIB // 4) + b'end"\n',
+        lambda: b'name,text\nlong,"' + b"All work and no play. " * (MIB // 12) + b'end"\n',
         "play. end",
     ),
     "CSV whose quote never ends": (MediaType.CSV, lambda: b'a,b\n1,"' + b"x,y\n" * 100_000, "x,y"),
     "CSV whose names outgrow it": (
         MediaType.CSV,
-        lambda: b",".join(b"column number %d" % n for n in range(2_000)) + b"\n" + (b"1," * 2_000 + b"\n") * 300,
+        lambda: b",".join(b"column number %d" % n for n in range(1_000)) + b"\n" + (b"1," * 1_000 + b"\n") * 300,
         R.TOO_MUCH_TEXT,
     ),
-    "5 MiB of noise": (MediaType.TEXT, lambda: bytes(range(256)) * 20 * 1024, R.NOT_TEXT),
+    "2 MiB of noise": (MediaType.TEXT, lambda: bytes(range(256)) * 8 * 1024, R.NOT_TEXT),
 }
