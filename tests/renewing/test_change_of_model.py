@@ -3,8 +3,10 @@ theirs are made; writes, erasures and ends of the worker in between cost nothing
 """
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
+from typing import Any
 
 import pytest
 import pytest_asyncio
@@ -38,9 +40,9 @@ from app.sessions.model import Body, Draft, Opening, Recall, Role
 from app.sessions.recall import Recalls
 from app.sessions.service import Sessions
 from app.settings import Settings
-from tests.conftest import MakeScope
+from tests.conftest import MakeScope, eventually
 from tests.embedders import endpoint
-from tests.embedders.endpoint import Recorder, status
+from tests.embedders.endpoint import Answer, Recorder, embeddings, status
 from tests.knowledge.conftest import Knowledge
 
 OLD = f"use@{UseEmbedder().revision}"
@@ -214,10 +216,23 @@ async def test_a_worker_that_ends_in_the_middle_and_a_model_that_fails_lose_noth
     served.answers += [status(400)]
     with pytest.raises(AppError, match="store_unavailable"):
         await each.run(someone, {})
+    ended = threading.Event()
+
+    def late(body: dict[str, Any]) -> Answer:  # Any: JSON
+        ended.wait(20)
+        return embeddings(body)
+
+    asked = len(served.bodies)
+    served.answers += [late]
     running = asyncio.create_task(each.run(someone, {}))
-    await asyncio.sleep(0)
+
+    async def is_embedding() -> bool:
+        return len(served.bodies) > asked
+
+    await eventually(is_embedding)
     running.cancel()
     await asyncio.wait({running})
+    ended.set()
     assert await found(both, someone) == before
     await renew(both, someone)
     assert await searched(both, someone) == dict.fromkeys(KINDS, NEW)
