@@ -94,6 +94,9 @@ class Settings(BaseSettings):
     summariser: Literal["extractive", "openai"] = Field(
         "extractive", description="What summarises sessions: rules, or the model below with the rules behind it."
     )
+    writer: Literal["rules", "off"] = Field(
+        "rules", description="What finds in messages what users state of themselves; `off`: nothing is found."
+    )
     llm_base_url: str = Field("", description="An OpenAI-compatible endpoint, where one is used.")
     llm_api_key: SecretStr = Field(NOT_GIVEN, description="The key of that endpoint, where it asks for one.")
     llm_model: str = Field("", description="The model at that endpoint.")

@@ -10,7 +10,7 @@ from sqlalchemy import MetaData
 
 from app.access.service import Access
 from app.audit.service import Trails
-from app.base import Base, open_base
+from app.base import Base, open_base, writer_of
 from app.context import store as context_store
 from app.context import tables as context_tables
 from app.context.changes import tables as change_tables
@@ -258,7 +258,8 @@ def _sessions(base: Base, facts: MemorySearch) -> tuple[Sessions, Parts]:
     recalls = Recalls(base.db, segments, base.models, facts, _superseding())
     days, forget = base.settings.record_retention_days, context_store.forget_session
     traces = Traces(forget, context_store.forget_words, context_store.find_contexts)
-    sessions = Sessions(base.db, window, views, segments, base.commits, defaults, traces)
+    hearing, write_heard, heard = writer_of(base)
+    sessions = Sessions(base.db, window, views, segments, base.commits, defaults, traces, hearing)
     renewal = message_renewal(base.db, segments, base.models)
     old = OldMessages(base.db, segments, window, summariser, forget, keep=timedelta(days=days) if days else None)
     return sessions, Parts(
@@ -269,11 +270,12 @@ def _sessions(base: Base, facts: MemorySearch) -> tuple[Sessions, Parts]:
             renewal,
             SummariseSession(base.db, window, by_model or summariser),
             old,
+            write_heard,
         ],
         ageing=[old, renewal],
         sources=[SessionSource(views), RecallSource(base.db, recalls)],
         listings=[SessionListing(base.db)],
-        data=[OwnedRows(base.db, "sessions", (session_tables.messages, session_tables.sessions))],
+        data=[OwnedRows(base.db, "sessions", (session_tables.messages, session_tables.sessions)), heard],
     )
 
 

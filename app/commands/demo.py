@@ -21,7 +21,7 @@ AGENT = "demo-agent"
 TOKEN_LIFE_S = 3600
 DEFAULT_PORT = "8000"
 # No more than the story needs, and named: an installation may give none by default.
-SCOPES = "sessions profile preferences preferences:explicit knowledge context forget"
+SCOPES = "sessions memories profile preferences preferences:explicit knowledge context forget"
 
 
 @click.command("demo")

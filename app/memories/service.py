@@ -55,18 +55,8 @@ class Memories:
         """
         async with self._db.remember(scope, attempt) as tx:
             await self._evidence.require(tx, {"evidence": content.evidence})
-            require_inferable(content)
-            memory_id = uuid7()
-            entry = AuditEntry("add", "memory", memory_id)
-            number = await tx.next_change(entry)
-            if await store.count(tx) >= MAX_MEMORIES:
-                raise AppError("quota_exceeded", f"at most {MAX_MEMORIES} memories")
-            memory = await store.create(tx, memory_id, uuid7(), content, number, entry)
-            if memory is None:
-                raise AppError("conflict")
-            await self._index.put(tx, memory, entry)
-            owe_expiry(tx, memory)
-            await tx.answer(memory, memory_id)
+            memory = await put(tx, self._index, content)
+            await tx.answer(memory, memory.id)
         return memory
 
     async def read(self, scope: Scope, memory_id: UUID, moment: Moment) -> Read:
@@ -146,6 +136,22 @@ class Memories:
             stub = await end(tx, self._index, current, DELETION, number, entry)
             await tx.answer(stub)
         return stub
+
+
+async def put(tx: Transaction, index: MemoryIndex, content: Content) -> Memory:
+    """Write a new fact in the caller's transaction. Raises as `Memories.add`."""
+    require_inferable(content)
+    memory_id = uuid7()
+    entry = AuditEntry("add", "memory", memory_id)
+    number = await tx.next_change(entry)
+    if await store.count(tx) >= MAX_MEMORIES:
+        raise AppError("quota_exceeded", f"at most {MAX_MEMORIES} memories")
+    memory = await store.create(tx, memory_id, uuid7(), content, number, entry)
+    if memory is None:
+        raise AppError("conflict")
+    await index.put(tx, memory, entry)
+    owe_expiry(tx, memory)
+    return memory
 
 
 async def _required(tx: Transaction, memory_id: UUID) -> Memory:

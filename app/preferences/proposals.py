@@ -34,17 +34,22 @@ class Proposals:
         require_own(scope, proposal.agent)
         async with self._db.remember(scope, attempt) as tx:
             await self._evidence.require(tx, {"evidence": proposal.evidence})
-            rules = await catalogue_rules(tx, [proposal.key])
-            rules.require_inferable(proposal.key, proposal.value)
-            await tx.hold_changes()
-            met = await store.find_met(tx, proposal.key, proposal.agent)
-            remembered = await refusal_store.remembered(tx, proposal)
-            because = judge(proposal, met, remembered, commitment=rules.is_commitment(proposal.key))
-            await refusal_store.note(tx, proposal, AuditEntry("propose", "preference"))
-            outcome = await _carry_out(tx, proposal, because, met, rules)
+            outcome = await weigh(tx, proposal)
             shown = [each.id for each in (outcome.preference, outcome.candidate) if each is not None]
             await tx.answer(outcome, *shown)
         return outcome
+
+
+async def weigh(tx: Transaction, proposal: Proposal) -> Outcome:
+    """Apply what was inferred, or let it wait, in the caller's transaction. Raises as `Proposals.propose`."""
+    rules = await catalogue_rules(tx, [proposal.key])
+    rules.require_inferable(proposal.key, proposal.value)
+    await tx.hold_changes()
+    met = await store.find_met(tx, proposal.key, proposal.agent)
+    remembered = await refusal_store.remembered(tx, proposal)
+    because = judge(proposal, met, remembered, commitment=rules.is_commitment(proposal.key))
+    await refusal_store.note(tx, proposal, AuditEntry("propose", "preference"))
+    return await _carry_out(tx, proposal, because, met, rules)
 
 
 async def _carry_out(

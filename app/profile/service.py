@@ -90,7 +90,7 @@ class Profiles:
             facts = patched(current.facts, patch)
             why = Why(Origin.STATEMENT, reason, evidence)
             entry = AuditEntry("patch", "profile", scope.usr)
-            seen = await _perform(tx, current, facts, why, precondition, entry)
+            seen = await perform(tx, current, facts, why, precondition, entry)
             await tx.answer(seen, scope.usr)
         return seen
 
@@ -113,7 +113,7 @@ class Profiles:
             if earlier is None or to_version > current.version:
                 raise invalid("to_version", "there is no such version")
             entry = AuditEntry("roll_back", "profile", scope.usr)
-            seen = await _perform(tx, current, earlier.facts, Why(Origin.ROLLBACK, reason), precondition, entry)
+            seen = await perform(tx, current, earlier.facts, Why(Origin.ROLLBACK, reason), precondition, entry)
             await tx.answer(seen, scope.usr)
         return seen
 
@@ -150,7 +150,7 @@ def _read_of(scope: Scope) -> AuditEntry:
     return AuditEntry("read", "profile", scope.usr)
 
 
-async def _perform(
+async def perform(
     tx: Transaction,
     before: Profile,
     facts: Facts,

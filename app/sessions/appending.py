@@ -9,6 +9,7 @@ from app.core.errors import AppError
 from app.core.idempotency import Answer, Attempt
 from app.core.ids import uuid7
 from app.core.scope import Scope
+from app.core.writing import Update
 from app.infra.crypto.box import Box
 from app.infra.db import answers
 from app.infra.db.appends import Append, AppendKey, FreshMessage, Outcome, Owed
@@ -95,14 +96,25 @@ def sealed(append: Append, reserved: Reserved) -> list[SealedMessage]:
     ]
 
 
-def kept_answer(box: Box, session_id: UUID, attempt: Attempt, outcome: Outcome) -> Answer:
-    """Return the answer to a key that had its effect. Raises `idempotency_mismatch`, `not_found` (api.md)."""
+def require_same(box: Box, attempt: Attempt, outcome: Outcome) -> None:
+    """Raise `idempotency_mismatch` where the key had its effect for another request."""
     if outcome.request_tag != answers.request_tag(box, attempt):
         raise AppError("idempotency_mismatch")
+
+
+def kept_answer(
+    box: Box,
+    session_id: UUID,
+    attempt: Attempt,
+    outcome: Outcome,
+    updates: Sequence[Update],
+) -> Answer:
+    """Return the answer to a key that had its effect, and what became of what was said. Raises `not_found` (api.md)."""
     if not outcome.message_ids:
         return answers.opened(box, outcome.answer_sealed)
     numbered = enumerate(zip(outcome.message_ids, outcome.message_times, strict=True), outcome.first)
-    return attempt.render(Appended(session_id, [Stored(message_id, seq, at) for seq, (message_id, at) in numbered]))
+    stored = [Stored(message_id, seq, at) for seq, (message_id, at) in numbered]
+    return attempt.render(Appended(session_id, stored, updates))
 
 
 def _fresh(box: Box, session_id: UUID, draft: Draft, segments: SegmentStore) -> FreshMessage:

@@ -1,6 +1,6 @@
 """One request a turn: messages are appended, and what the agent should know now is assembled."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Final
 from uuid import UUID
 
@@ -10,6 +10,7 @@ from app.core.assembly import Ask, Assembled, Assembler
 from app.core.errors import AppError
 from app.core.idempotency import Answer, Attempt, Replayed
 from app.core.scope import Scope
+from app.core.writing import Right
 from app.sessions.model import Appended, Draft, Exchanged
 from app.sessions.service import Sessions
 
@@ -33,6 +34,7 @@ class Exchanges:
         drafts: Sequence[Draft],
         ask: Ask | None,
         attempt: Attempt | None = None,
+        rights: Collection[Right] = (),
     ) -> Exchanged:
         """Append messages; when they are in Postgres, answer the context where one is asked for. Raises `not_found`.
 
@@ -40,8 +42,8 @@ class Exchanges:
         that may be gone by now.
         """
         if ask is None:
-            return Exchanged(await self._sessions.append(scope, session_id, drafts, attempt))
-        stored = await self._stored(scope, session_id, drafts, attempt)
+            return Exchanged(await self._sessions.append(scope, session_id, drafts, attempt, rights))
+        stored = await self._stored(scope, session_id, drafts, attempt, rights)
         return Exchanged(stored, await self._assembled(scope, ask))
 
     async def _stored(
@@ -50,9 +52,10 @@ class Exchanges:
         session_id: UUID,
         drafts: Sequence[Draft],
         attempt: Attempt | None,
+        rights: Collection[Right],
     ) -> Appended | Answer:
         try:
-            return await self._sessions.append(scope, session_id, drafts, attempt)
+            return await self._sessions.append(scope, session_id, drafts, attempt, rights)
         except Replayed as replayed:
             if replayed.answer.status != CREATED:  # a refusal is repeated as it was
                 raise

@@ -1,6 +1,6 @@
 """Both kinds of caller at the same routes: users, whose sessions are in Postgres, and guests, whose one is in Redis."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from uuid import UUID
 
 from app.core.assembly import Ask
@@ -8,6 +8,7 @@ from app.core.idempotency import Attempt
 from app.core.scope import Guest, Scope
 from app.core.superseding import NOTHING_OUTDATED, Outdated
 from app.core.versions import Precondition
+from app.core.writing import Right
 from app.sessions.exchange import Exchanges
 from app.sessions.guests import Guests
 from app.sessions.marks import Marks
@@ -75,11 +76,12 @@ class Hosts:
         drafts: Sequence[Draft],
         ask: Ask | None,
         attempt: Attempt | None,
+        rights: Collection[Right],
     ) -> Exchanged:
         """Append messages. A guest has no memory to make a context of: the route has refused to ask for one."""
         if isinstance(caller, Guest):
             return Exchanged(await self._guests.append(caller, session_id, drafts, attempt))
-        return await self._exchanges.append(caller, session_id, drafts, ask, attempt)
+        return await self._exchanges.append(caller, session_id, drafts, ask, attempt, rights)
 
     async def page_messages(self, caller: Caller, session_id: UUID, before: int | None, limit: int) -> MessagePage:
         """Return messages, the newest first."""

@@ -12,6 +12,7 @@ from app.core.errors import AppError
 from app.core.idempotency import Answer
 from app.core.recall import Fact
 from app.core.superseding import Superseded
+from app.core.writing import Update
 from app.infra.summarisers.port import Summary
 
 # However many messages its units have, a window has no more than this.
@@ -176,10 +177,11 @@ class Stored:
 
 @dataclass(frozen=True, slots=True)
 class Appended:
-    """The messages of one append, in the order sent."""
+    """The messages of one append, in the order sent, and what they changed in the user's memory."""
 
     session_id: UUID
     messages: Sequence[Stored | SealedMessage]
+    updates: Sequence[Update] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from app.core.idempotency import Answer
 from app.core.ids import parse, show
 from app.core.scope import Guest, Scope
 from app.core.versions import Precondition, etag
+from app.core.writing import Right
 from app.sessions.claiming import Claims
 from app.sessions.hosts import Caller, Hosts
 from app.sessions.model import Appended, Exchanged, Opened, View
@@ -173,7 +174,8 @@ async def append(
     """
     attempt, session = await attempted(request, _shown_appended), parse("ses", session_id)
     ask = _asked(request, body, session)
-    return _exchanged(await hosts.append(caller, session, drafts(body), ask, attempt))
+    rights = [right for right in Right if may_also(request, right)]
+    return _exchanged(await hosts.append(caller, session, drafts(body), ask, attempt, rights))
 
 
 @router.get("/sessions/{session_id}/messages", responses=problems("not_found"))

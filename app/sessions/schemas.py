@@ -11,6 +11,7 @@ from app.core.errors import AppError
 from app.core.ids import parse, show
 from app.core.superseding import Outdated
 from app.core.withholding import withheld_json
+from app.core.writing import Update
 from app.sessions.model import (
     Appended,
     Body,
@@ -26,6 +27,7 @@ from app.sessions.model import (
 )
 from app.sessions.summary import text_of
 from app.web.context import ContextAnswer, ContextWish, context_answer
+from app.web.evidence import EvidenceAnswer, evidence_answer
 from app.web.problems import Problem, problem_of
 from app.web.superseded import SupersededAnswer, superseded_answers
 from app.web.wire import Answer, JsonObject, Moment, Request, wrong
@@ -218,22 +220,21 @@ class AppendedMessage(Answer):
     created_at: Moment
 
 
-class Evidence(Answer):
-    """What an update of memory comes from."""
-
-    kind: str
-    id: str
-
-
 class MemoryUpdate(Answer):
-    """What an append changed in the user's memory."""
+    """What a message states of its author, and what became of it.
 
-    kind: str
+    `applied`: it holds now, as a preference, in the profile or, under the key `other`, as a fact. `candidate`: it is
+    concluded only, and waits for the user's word; of the kind `memory` nothing is written at all, it tells that the
+    message is about the user. `refused`: it isn't kept, for its category is sensitive or the catalogue has it so.
+    """
+
+    kind: str = Field(examples=["preference", "profile", "memory", "withdraw"])
     key: str | None
     value: JsonValue
-    trust: str
-    state: str
-    evidence: Evidence | None
+    trust: str = Field(examples=["explicit", "inferred"])
+    state: str = Field(examples=["applied", "candidate", "refused"])
+    confidence: float
+    evidence: EvidenceAnswer | None
 
 
 class AppendAnswer(Answer):
@@ -345,7 +346,20 @@ def append_answer(appended: Appended) -> AppendAnswer:
             AppendedMessage(id=show("msg", message.id), seq=message.seq, created_at=message.created_at)
             for message in messages
         ],
-        memory_updates=[],
+        memory_updates=[_update(update) for update in appended.updates],
+    )
+
+
+def _update(update: Update) -> MemoryUpdate:
+    finding = update.finding
+    return MemoryUpdate(
+        kind=finding.kind,
+        key=finding.key,
+        value=cast("JsonValue", finding.value),
+        trust=finding.trust,
+        state=update.fate,
+        confidence=finding.confidence,
+        evidence=evidence_answer(update.evidence),
     )
 
 

@@ -1,6 +1,6 @@
 """The use cases of sessions: each method one transaction; what follows in Redis is done before it is acknowledged."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Final
@@ -15,12 +15,14 @@ from app.core.ids import uuid7
 from app.core.jobs import Job
 from app.core.scope import Scope
 from app.core.versions import Precondition, expected
+from app.core.writing import Right
 from app.infra.db.appends import Fate
 from app.infra.db.between import Traces
 from app.infra.db.group_commit import GroupCommit
 from app.infra.db.transaction import Database, Transaction
 from app.infra.segments.store import SegmentStore
 from app.sessions import appending, claim_store, store
+from app.sessions.hearing import Found, Hearing
 from app.sessions.indexing import INDEX_JOB, ONCE, items
 from app.sessions.leftovers import CLAIMS_KEPT_S, leftover_job
 from app.sessions.model import (
@@ -70,9 +72,10 @@ class Sessions:
         commits: GroupCommit,
         defaults: Defaults,
         traces: Traces,
+        hearing: Hearing,
     ) -> None:
-        """Take the record, its hot copy, how both are read, the index of messages, what commits appends, and what
-        contexts keep of sessions.
+        """Take the record, its hot copy, how both are read, the index of messages, what commits appends, what contexts
+        keep of sessions, and what hears what users say of themselves.
         """
         self._db = db
         self._window = window
@@ -81,6 +84,7 @@ class Sessions:
         self._commits = commits
         self._defaults = defaults
         self._traces = traces
+        self._hearing = hearing
 
     async def open(self, scope: Scope, opening: Opening, attempt: Attempt | None = None) -> Opened:
         """Make a session; where its external id has one already, return that as it is."""
@@ -166,18 +170,23 @@ class Sessions:
         session_id: UUID,
         drafts: Sequence[Draft],
         attempt: Attempt | None = None,
+        rights: Collection[Right] = (),
     ) -> Appended:
         """Append messages: when this returns they are in Postgres, all of them, and every later reader sees them.
+
+        With `rights` to, what they state of their author is written into the user's memory.
 
         Raises `not_found`, `overloaded` where too many wait, and `store_unavailable` where a reader could miss what is
         stored.
         """
         async with self._overtaking(scope, session_id):
-            reserved, sealed = await self._stored(scope, session_id, drafts, attempt)
+            found = await self._hearing.read(drafts) if rights else {}
+            reserved, sealed = await self._stored(scope, session_id, drafts, attempt, rights, found)
         await self._window.append(scope, session_id, reserved, sealed)
         if self._views.is_due(reserved, len(drafts)):
             await self._fold(scope, session_id)
-        return Appended(session_id, sealed)
+        updates = await self._hearing.write(scope, found, [each.id for each in sealed], reserved.at)
+        return Appended(session_id, sealed, updates)
 
     async def adopt(
         self,
@@ -274,13 +283,18 @@ class Sessions:
         session_id: UUID,
         drafts: Sequence[Draft],
         attempt: Attempt | None,
+        rights: Collection[Right],
+        found: Found,
     ) -> tuple[Reserved, Sequence[SealedMessage]]:
         await self._require_contexts(scope, drafts, attempt)
         box = await self._db.box(scope)
         append = await appending.prepare(scope, box, session_id, drafts, self._segments, attempt)
+        await self._hearing.intend(scope, rights, found, [each.id for each in append.messages])
         outcome = await self._commits.submit(append)
         if outcome.fate is Fate.KEPT and attempt is not None:
-            raise Replayed(appending.kept_answer(box, session_id, attempt, outcome))
+            appending.require_same(box, attempt, outcome)
+            updates = await self._hearing.write(scope, found, outcome.message_ids) if outcome.message_ids else ()
+            raise Replayed(appending.kept_answer(box, session_id, attempt, outcome, updates))
         if outcome.fate is not Fate.STORED:
             refusal = AppError("not_found")
             if attempt is not None:

@@ -114,7 +114,7 @@ async def test_a_line_tells_what_its_turn_has_changed(client: MakeClient) -> Non
     session = await opened(alice)
     (before,) = await say(alice, session, by_user("An earlier turn."))
     await say(alice, session, {"role": "assistant", "content": "Yes."})
-    (asked,) = await say(alice, session, by_user("Short answers, please. I am a teacher in Oslo."))
+    (asked,) = await say(alice, session, by_user("A word on that: teacher, Oslo, short."))
     made = (await assembled(alice, session_id=session))["context_id"]
     await say(alice, session, {"role": "assistant", "content": "Yes.", "context_id": made})
     evidence = {"kind": "message", "id": asked}

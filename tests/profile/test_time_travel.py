@@ -75,7 +75,7 @@ async def test_a_moment_that_is_not_valid_is_refused(client: MakeClient, moment:
 async def test_the_history_says_why_and_from_which_evidence(client: MakeClient) -> None:
     alice = await client(agent="writer")
     session = (await alice.post("/v1/sessions", json={})).json()["id"]
-    said = {"messages": [{"role": "user", "content": "I am Li Wei."}]}
+    said = {"messages": [{"role": "user", "content": "Li Wei here."}]}
     message = (await alice.post(f"/v1/sessions/{session}/messages", json=said)).json()["messages"][0]["id"]
     evidence = {"kind": "message", "id": message}
     await patch(alice, 0, name="Li Wei", reason="she said so", evidence=evidence)

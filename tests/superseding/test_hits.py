@@ -45,7 +45,7 @@ async def told(caller: httpx.AsyncClient, contract: str, said: str) -> str:
     done = await caller.get(f"{DOCUMENTS}/{document.json()['id']}/events", params={"wait_s": 30})
     assert done.json()["status"] == "ready"
     session: str = (await caller.post("/v1/sessions", json={"window": 2})).json()["id"]
-    messages = [{"role": "user", "content": text} for text in (said, "Thanks.", "Good night.", said)]
+    messages = [{"role": "assistant", "content": text} for text in (said, "Thanks.", "Good night.", said)]
     answer = await caller.post(f"/v1/sessions/{session}/messages", json={"messages": messages})
     assert answer.status_code == 201, answer.text
     return session
@@ -209,7 +209,7 @@ async def read(caller: httpx.AsyncClient, session: str, memory: str) -> dict[str
 async def test_what_is_read_without_a_question_is_marked_too(client: MakeClient, said: str) -> None:
     alice = await client()
     session: str = (await alice.post("/v1/sessions", json={"window": 1, "title": said})).json()["id"]
-    messages = [{"role": "user", "content": text} for text in (said, "Thanks.", said)]
+    messages = [{"role": "assistant", "content": text} for text in (said, "Thanks.", said)]
     path = f"/v1/sessions/{session}/messages"
     assert (await alice.post(path, json={"messages": messages})).status_code == 201
     memory: str = (await alice.post("/v1/memories", json={"text": said})).json()["id"]
@@ -255,7 +255,9 @@ async def test_the_memory_log_tells_what_a_change_has_marked_though_nobody_read_
     await told(alice, contract, "Nothing of it.")
     session: str = (await alice.post("/v1/sessions", json={"window": 1})).json()["id"]
     messages = [{"role": "user", "content": text} for text in (f"Never write to {OLD}.", *["Go on."] * 20)]
-    assert (await alice.post(f"/v1/sessions/{session}/messages", json={"messages": messages})).is_success
+    # By a token that may only talk: what is said becomes no fact.
+    talker = await client(scope="sessions")
+    assert (await talker.post(f"/v1/sessions/{session}/messages", json={"messages": messages})).is_success
     document: str = (await alice.get(DOCUMENTS)).json()["items"][0]["id"]
     memory: str = (await alice.post("/v1/memories", json={"text": said})).json()["id"]
     await alice.post("/v1/memories", json={"text": "something else"})

@@ -112,3 +112,9 @@ def _registration(row: Row[Any]) -> Registration | None:
         description=row.description,
         names=row.names,
     )
+
+
+async def allows_sensitive(tx: Transaction, key: str) -> bool:
+    """Say whether the tenant has registered a key as sensitive: then what users say of it is kept."""
+    registration = (await rules(tx, [key])).registered.get(key)
+    return registration is not None and registration.sensitive

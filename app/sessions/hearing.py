@@ -1,0 +1,89 @@
+"""What messages state of their author: read before they are stored, written right after."""
+
+import asyncio
+from collections.abc import Collection, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Final
+from uuid import UUID
+
+import structlog
+
+from app.core.errors import AppError
+from app.core.evidence import Evidence, EvidenceKind
+from app.core.scope import Scope
+from app.core.writing import Fate, Finding, Heard, Right, Update, Writing, is_kept
+from app.infra.db.transaction import Transaction
+from app.sessions import store
+from app.sessions.model import Draft, Role
+
+# Reading this much takes a millisecond or two: more is read beside the event loop.
+INLINE_CHARS: Final = 1_000
+
+# By the place of a message in its append.
+Found = Mapping[int, Sequence[Finding]]
+
+log = structlog.get_logger("cairn.sessions")
+
+
+class Hearing:
+    """Reads what users say, and has it written. Only what has the role `user` is the user's."""
+
+    def __init__(self, writing: Writing) -> None:
+        """Take what reads and writes."""
+        self._writing = writing
+
+    async def read(self, drafts: Sequence[Draft]) -> Found:
+        """Return what the messages state."""
+
+        def read_all() -> Found:
+            found = {
+                place: self._writing.read(draft.body.content or "")
+                for place, draft in enumerate(drafts)
+                if draft.role is Role.USER
+            }
+            return {place: each for place, each in found.items() if each}
+
+        is_short = sum(len(draft.body.content or "") for draft in drafts) <= INLINE_CHARS
+        return read_all() if is_short else await asyncio.to_thread(read_all)
+
+    async def intend(self, scope: Scope, rights: Collection[Right], found: Found, ids: Sequence[UUID]) -> None:
+        """Owe what is to be kept, before its messages are stored: no crash between the two loses it."""
+        kept = [ids[place] for place, each in found.items() if any(map(is_kept, each))]
+        if kept:
+            await self._writing.intend(scope, rights, kept)
+
+    async def write(
+        self,
+        scope: Scope,
+        found: Found,
+        ids: Sequence[UUID],
+        at: datetime | None = None,
+    ) -> Sequence[Update]:
+        """Write what was found in messages that are stored now, or told to be; say what became of it. Where the stores
+        can't now, the worker does later: the messages are stored all the same.
+        """
+        heard = [Heard(ids[place], at or _made(ids[place]), each) for place, each in found.items()]
+        kept = [each for each in heard if any(map(is_kept, each.findings))]
+        written: Sequence[Update] = ()
+        if kept:
+            try:
+                written = await self._writing.write(scope, kept)
+            except AppError as error:
+                log.warning("memory_waits", code=error.code)
+        hinted = [
+            Update(finding, Fate.CANDIDATE, Evidence(EvidenceKind.MESSAGE, each.message_id))
+            for each in heard
+            if each not in kept
+            for finding in each.findings
+        ]
+        return [*written, *hinted]
+
+
+async def heard_again(tx: Transaction, ids: Sequence[UUID]) -> Sequence[tuple[UUID, str, datetime]]:
+    """Return what those of the messages say that are there and are the user's own words, and since when."""
+    found = await store.find_messages(tx, ids)
+    return [(each.id, each.text, each.stored_at) for each in found if each.role is Role.USER]
+
+
+def _made(message_id: UUID) -> datetime:
+    return datetime.fromtimestamp((message_id.int >> 80) / 1000, UTC)

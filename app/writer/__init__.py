@@ -1,0 +1,1 @@
+"""The writer: what messages state becomes memory."""

@@ -1,0 +1,157 @@
+"""What users state in messages is written: by the rules of the kind of memory that keeps it, once for each message."""
+
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Final
+from uuid import UUID
+
+from app.core.audit import AuditEntry
+from app.core.errors import AppError
+from app.core.evidence import Evidence, EvidenceCheck, EvidenceKind
+from app.core.idempotency import KEEP_S
+from app.core.jobs import Job
+from app.core.scope import Scope
+from app.core.writing import Fate, Finding, Heard, Keeper, Kind, Right, Trust, Update
+from app.infra.db.transaction import Database, Transaction
+from app.infra.extractors.reading import read
+from app.writer import store
+
+WRITE_JOB: Final = "write_memory"
+ONCE: Final = "write"
+# Long enough for the request that owes it to have done it.
+GRACE_S: Final = 30
+BATCH_MESSAGES: Final = 50
+MAX_BATCHES: Final = 100
+# As long as a client's retry is told what the first attempt was told, and a little.
+KEPT: Final = timedelta(seconds=2 * KEEP_S)
+UNTOLD: Final = ""
+
+
+# What those of these messages say that are there, and since when: a function that wiring hands over.
+ReadWords = Callable[[Transaction, Sequence[UUID]], Awaitable[Sequence[tuple[UUID, str, datetime]]]]
+
+
+class Writer:
+    """Writes what messages state. A Writing of app.core.writing; without `is_on` it hears nothing."""
+
+    def __init__(
+        self,
+        db: Database,
+        evidence: EvidenceCheck[Transaction],
+        keepers: Sequence[Keeper[Transaction]],
+        *,
+        is_on: bool,
+    ) -> None:
+        """Take the doors, what knows which messages there are, and the kinds of memory that keep what is found."""
+        self._db = db
+        self._evidence = evidence
+        self._keepers = keepers
+        self._is_on = is_on
+
+    def read(self, text: str) -> Sequence[Finding]:
+        """Return what a message states."""
+        return read(text) if self._is_on and text.strip() else ()
+
+    async def intend(self, scope: Scope, rights: Collection[Right], message_ids: Sequence[UUID]) -> None:
+        """Note that these messages state something; the worker writes what this process doesn't come to."""
+        async with self._db.write(scope) as tx:
+            await store.note(tx, message_ids, rights, AuditEntry("hear", "message"))
+            tx.enqueue(Job(WRITE_JOB, delay_s=GRACE_S, once=ONCE))
+
+    async def write(self, scope: Scope, heard: Sequence[Heard]) -> Sequence[Update]:
+        """Write what was found, and say what became of it; of what was written before, what became of it then."""
+        updates: list[Update] = []
+        async with self._db.remember(scope) as tx:
+            await tx.hold_changes()
+            for each in heard:
+                note = await store.hold(tx, each.message_id)
+                if note is None:
+                    continue
+                fates = note.fates
+                if fates is None:
+                    fates = await self._kept(tx, each, note.rights)
+                    await store.settle(tx, each.message_id, fates, AuditEntry("extract", "message", each.message_id))
+                updates += _told(each, fates)
+        return updates
+
+    async def _kept(self, tx: Transaction, heard: Heard, rights: frozenset[Right]) -> Sequence[str]:
+        """Return a fate for each finding; UNTOLD where there is nothing to tell of it."""
+        evidence = Evidence(EvidenceKind.MESSAGE, heard.message_id)
+        try:
+            await self._evidence.require(tx, {"evidence": evidence})
+        except AppError:
+            return ()  # it was deleted meanwhile
+        stated = {each.key for each in heard.findings if each.kind in {Kind.PREFERENCE, Kind.PROFILE}}
+        fates: list[str] = []
+        for finding in heard.findings:
+            if finding.kind is Kind.WITHDRAW and finding.key in stated:
+                fates.append(Fate.APPLIED)  # what is said instead replaces it
+                continue
+            fate = await self._fate(tx, finding, evidence, heard.at, rights)
+            fates.append(UNTOLD if fate is None else fate)
+        return fates
+
+    async def _fate(
+        self,
+        tx: Transaction,
+        finding: Finding,
+        evidence: Evidence,
+        at: datetime,
+        rights: frozenset[Right],
+    ) -> Fate | None:
+        if finding.kind is Kind.MEMORY:
+            return Fate.CANDIDATE
+        keeper = next((each for each in self._keepers if each.takes(finding)), None)
+        if keeper is None or keeper.right not in rights:
+            return None
+        if keeper.right is Right.PREFERENCES and Right.EXPLICIT not in rights:
+            if finding.kind is Kind.WITHDRAW:
+                return None
+            finding = replace(finding, trust=Trust.INFERRED)
+        try:
+            return await keeper.keep(tx, finding, evidence, at)
+        except AppError:
+            # The catalogue, a quota or the user has it so. Who only guessed isn't told.
+            return Fate.REFUSED if finding.trust is Trust.EXPLICIT else None
+
+
+class WriteHeard:
+    """Writes what a process heard and didn't come to. A Handler of app.core.jobs."""
+
+    name = WRITE_JOB
+
+    def __init__(self, db: Database, writer: Writer, read_words: ReadWords) -> None:
+        """Take the doors, the writer, and what reads messages."""
+        self._db = db
+        self._writer = writer
+        self._read_words = read_words
+
+    async def run(self, scope: Scope, args: Mapping[str, str | int]) -> None:  # noqa: ARG002 - the user is all it needs
+        """Write what is owed. May run twice: what is written isn't written again."""
+        for _ in range(MAX_BATCHES):
+            async with self._db.read(scope) as tx:
+                owed = await store.owed(tx, BATCH_MESSAGES)
+                words = await self._read_words(tx, owed) if owed else ()
+            if not owed:
+                break
+            await self._writer.write(scope, [Heard(message_id, at, read(text)) for message_id, text, at in words])
+            there = {message_id for message_id, _, _ in words}
+            async with self._db.write(scope) as tx:
+                for message_id in owed:
+                    if message_id not in there:  # it was never stored, or is deleted
+                        await store.settle(tx, message_id, (), AuditEntry("extract", "message", message_id))
+        async with self._db.write(scope) as tx:
+            await store.drop_old(tx, KEPT, AuditEntry("extract", "message"))
+
+
+def _told(heard: Heard, fates: Sequence[str]) -> list[Update]:
+    """Return what is told of a message; nothing where other rules than today's have read it."""
+    if len(fates) != len(heard.findings):
+        return []
+    evidence = Evidence(EvidenceKind.MESSAGE, heard.message_id)
+    return [
+        Update(finding, Fate(fate), evidence)
+        for finding, fate in zip(heard.findings, fates, strict=True)
+        if fate != UNTOLD
+    ]
