@@ -9,6 +9,7 @@ from app.infra.embedded.stack import Stack
 from app.infra.redis.client import RedisStore
 from tests.conftest import eventually
 from tests.lease.own_redis import Line, OwnRedis
+from tests.lease.remembering import Mind, patch, put
 from tests.lease.talking import Talk, asked_as_superuser
 from tests.sessions.test_window import texts
 
@@ -53,6 +54,29 @@ async def test_an_old_primary_that_still_answers_one_process_is_not_believed_for
     assert texts(await talk.read()) == ["one", "two", "three"]
 
 
+async def test_answers_in_a_redis_that_comes_up_with_old_data_are_not_believed(
+    mind: Mind, servers: list[OwnRedis]
+) -> None:
+    await servers[0].save()
+    await put(mind)
+    await patch(mind)
+    await servers[0].restart_from_what_was_saved()
+    await mind.check()
+    await mind.warm()
+    await mind.check()
+
+
+async def test_answers_in_a_replica_that_lacks_the_last_change_are_not_believed(
+    mind: Mind, servers: list[OwnRedis], lines: list[Line]
+) -> None:
+    await follow(servers)
+    await servers[1].say("REPLICAOF", "NO", "ONE")
+    await put(mind)
+    for line in lines:
+        line.lead_to(servers[1].port)
+    await mind.check()
+
+
 async def follow(servers: list[OwnRedis]) -> None:
     """Make the second server a replica of the first that has all it has."""
     await servers[1].say("REPLICAOF", "127.0.0.1", servers[0].port)
@@ -91,6 +115,25 @@ async def test_a_process_that_was_stopped_does_not_believe_what_it_asked_before(
     monkeypatch.setattr(RedisStore, "run", stand_still)
     assert texts(await talk.read()) == ["one", "two"]
     assert stopped
+
+
+async def test_a_process_that_was_stopped_gives_no_answer_that_it_asked_for_before(
+    mind: Mind, lines: list[Line], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, stopped = RedisStore.run, list[bool]()
+
+    async def stand_still(self: RedisStore, *args: Any) -> Any:  # noqa: ANN401 - what a script takes and returns
+        answer = await run(self, *args)
+        if not stopped:
+            stopped.append(True)
+            lines[0].lead_to(1)
+            await put(mind)
+        return answer
+
+    monkeypatch.setattr(RedisStore, "run", stand_still)
+    read = await mind.read("/v1/preferences/tone")
+    assert stopped
+    assert read.json()["value"] == "formal"
 
 
 async def test_a_restored_database_is_behind_redis_and_closes_the_lease(talk: Talk, own_stack: Stack) -> None:

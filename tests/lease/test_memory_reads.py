@@ -120,7 +120,10 @@ async def test_an_answer_that_was_read_before_a_change_is_not_put_after_it(
     if loses_all:
         await servers[0].say("FLUSHALL")
     await patch(mind)
+    await copies.look()  # somebody else begins to read
     await copies.put()
+    # First of all: whatever else is read drops what is older.
+    assert same(await mind.read("/v1/profile"), await mind.recorded("/v1/profile"))
     await mind.check()
 
 
@@ -169,6 +172,10 @@ class Held:
         """Return how something of the next change would be put."""
         scope, ticket, number, _, answer = self._put[0]
         return scope, ticket, number + 1, "another", answer
+
+    async def look(self) -> None:
+        """Take a ticket for something else, as another reader does."""
+        await self._copies.look(self._mind.scope, "another")
 
     async def put(self) -> None:
         """Put it now."""
