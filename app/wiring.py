@@ -37,6 +37,7 @@ from app.infra.db.between import Talk, Traces
 from app.infra.db.expired_answers import ExpiredAnswers
 from app.infra.db.rows import OwnedRows
 from app.infra.db.transaction import Database, Transaction
+from app.infra.embedders.tokenizers import counts
 from app.infra.extraction.extractor import Extractor
 from app.infra.keys.directory import Directory
 from app.infra.keys.vault import Vault
@@ -358,7 +359,7 @@ def _knowledge(base: Base, registered: Registered) -> Parts:
 
 
 def _context(base: Base, sources: Sequence[Source], listings: Sequence[Listing]) -> tuple[Contexts, Parts]:
-    models = Models({None: base.models.count_tokens}, base.models.wanted.name)
+    models = Models(counts(base.models.count_tokens, base.settings.tokenizer), base.models.wanted.name)
     talk = Talk(session_store.hold_session, session_store.context_of, session_store.turns)
     deadline_s, meter = base.settings.context_deadline_s, UsageMeter()
     contexts = Contexts(base.db, sources, models, deadline_s, talk.hold, _superseding(), meter)

@@ -11,6 +11,7 @@ from pydantic import Field, model_validator
 
 from app.core.assembly import IMPLIED, KINDS, Ask, Assembled, Decision, Packed, Reason
 from app.core.ids import show
+from app.core.tokens import Tokenizer
 from app.web.auth import missing_scope
 from app.web.moments import SnapshotAnswer, snapshot_fields
 from app.web.wire import Answer, Request, wrong
@@ -46,6 +47,10 @@ class ContextWish(Request):
     snapshot: Annotated[str, Field(max_length=64)] | None = None
     include: Annotated[list[Kind], Field(min_length=1, max_length=len(KINDS))] = ALL_KINDS
     require: Annotated[list[Kind], Field(max_length=len(KINDS))] | None = None
+    tokenizer: Annotated[
+        Tokenizer | None,
+        Field(description="What counts the budget: the embedder's, a high estimate for any model, or bytes of UTF-8."),
+    ] = None
 
     @model_validator(mode="after")
     def _required_is_asked_for(self) -> Self:
@@ -120,6 +125,7 @@ def asked(wish: ContextWish, session_id: UUID | None, may: Callable[[str], bool]
         require=require - no_scope,
         snapshot=wish.snapshot,
         no_scope=no_scope,
+        tokenizer=wish.tokenizer,
     )
 
 

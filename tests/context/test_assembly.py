@@ -15,6 +15,7 @@ from app.core.ids import parse
 from app.core.memory import Candidate, Question, Tier
 from app.core.scope import Scope
 from app.core.superseding import Superseding
+from app.infra.embedders.texts import estimated_tokens
 from app.sessions.store import hold_session
 from app.usage.service import UsageMeter
 from app.wiring import Wiring
@@ -186,6 +187,22 @@ async def test_a_budget_is_kept_by_the_count_that_is_shown(client: MakeClient) -
     made = (await alice.post("/v1/context", json={"query": "how?", "budget_tokens": 150})).json()
     assert made["usage"]["total"] <= 150
     assert {decision["reason"] for decision in made["decisions"]} >= {"over_budget"}
+
+
+async def test_the_budget_is_counted_by_the_tokenizer_that_is_named(client: MakeClient) -> None:
+    alice = await client("alice")
+    await alice.put("/v1/preferences/tone", json={"value": "正式的语气，谢谢"}, headers={"If-None-Match": "*"})
+    totals, prompt = [], ""
+    for name in (None, "embedder", "estimate", "bytes"):
+        made = (await alice.post("/v1/context", json={"query": "how?", "tokenizer": name})).json()
+        totals.append(made["usage"]["total"])
+        prompt = made["prompt"]
+        replayed = (await alice.get(f"/v1/memory-log/{made['context_id']}/replay")).json()
+        assert replayed["usage"]["total"] == made["usage"]["total"]
+    assert totals[0] == totals[1] < totals[3] == len(prompt.encode())
+    assert totals[2] == estimated_tokens(prompt)
+    wrong = await alice.post("/v1/context", json={"query": "how?", "tokenizer": "abacus"})
+    assert wrong.status_code == 422
 
 
 async def test_what_is_required_is_asked_for(client: MakeClient) -> None:
