@@ -166,7 +166,7 @@ class Trial:
         vectors = self._service(Search)._vectors._chroma  # noqa: SLF001 - to see that it was it that answered
         found = wanted = unfit = 0
         for text, question in zip(self._asked, self._questions, strict=True):
-            asked = Query(text, TOP_K, None, None, Mode.DENSE)
+            asked = Query(text, TOP_K, mode=Mode.DENSE)
             one = await self._service(Search).search(person.scope, asked)
             other = await self._exact_search.search(person.scope, asked)
             best = {hit.passage.chunk_id for hit in other.hits}
@@ -210,7 +210,7 @@ class Trial:
             await self._service(Documents).delete(person.scope, one.id, Anything(), None)
             self.done["deletions"] += 1
         else:
-            await self._service(Search).search(person.scope, Query(self._sentence(), TOP_K, None, None, Mode.DENSE))
+            await self._service(Search).search(person.scope, Query(self._sentence(), TOP_K, mode=Mode.DENSE))
             self.done["searches"] += 1
 
     def _sentence(self) -> str:
