@@ -330,7 +330,7 @@ async def test_nothing_but_the_token_says_who_asks(app: FastAPI, alice: Person, 
                 refusals = {403} if operation.path.startswith("/v1/admin/") else {415, 422}
                 assert answer.status_code in refusals, (operation.name, name, answer.text)
             assert SECRET not in answer.text
-        if operation.method == "GET":
+        if operation.method == "GET" and operation.path not in NOT_COMPARED:
             plain = await operation.call(alice.client, values)
             claimed = await operation.call(alice.client, values, **headers)
             assert plain.content == claimed.content, operation.name
