@@ -2,7 +2,6 @@
 
 from datetime import UTC, datetime
 
-from app.core.assembly import Reason
 from app.core.ids import show
 from app.core.memory import Question, Tier
 from app.core.scope import Scope
@@ -20,8 +19,8 @@ def question(*kinds: str, snapshot: int | None = None) -> Question:
 
 async def lines(wiring: Wiring, scope: Scope, snapshot: int | None = None) -> list[str]:
     found = await PreferenceSource(wiring.db).gather(scope, question("preferences", snapshot=snapshot))
-    assert all(candidate.text or candidate.ignored == Reason.ERASED for candidate in found)
-    return [candidate.text or "erased" for candidate in found]
+    assert all(bool(candidate.text) == (candidate.ignored is None) for candidate in found)
+    return [candidate.text or str(candidate.ignored) for candidate in found]
 
 
 async def test_each_is_a_line_of_its_key_and_value(wiring: Wiring, scope: MakeScope) -> None:
@@ -48,8 +47,8 @@ async def test_an_agents_own_value_goes_before_the_general_one(wiring: Wiring, s
     preferences = preferences_of(wiring)
     await preferences.write(writer, Statement("language", "en"), None, Absent(), None)
     await preferences.write(writer, Statement("language", "zh-CN"), "writer", Absent(), None)
-    assert await lines(wiring, writer) == ['language: "zh-CN"']
-    assert await lines(wiring, reviewer) == ['language: "en"']
+    assert await lines(wiring, writer) == ['language: "zh-CN"', "superseded"]
+    assert await lines(wiring, reviewer) == ['language: "en"', "wrong_agent"]
 
 
 async def test_a_snapshot_gives_what_was_in_force_and_says_what_is_erased(wiring: Wiring, scope: MakeScope) -> None:
