@@ -35,7 +35,7 @@ async def furnish(client: httpx.AsyncClient) -> None:
     profile = {"name": "Alice", "attributes": {"城市": "伯尔尼"}}
     headers = {"Content-Type": "application/merge-patch+json", "If-Match": '"0"'}
     session = (await client.post("/v1/sessions", json={"title": "Travel plans"})).json()
-    said = {"messages": [{"role": "user", "content": "I like tea. 我喜欢喝茶。"}]}
+    said = {"messages": [{"role": "user", "content": "The tea is ready. 茶泡好了。"}]}
     message = (await client.post(f"/v1/sessions/{session['id']}/messages", json=said)).json()["messages"][0]["id"]
     document = {"text": "A room may cost 165 euros.", "doc_type": "policy", "title": "Travel policy"}
     answers = [
