@@ -1,4 +1,4 @@
-"""Builds every object once; with `app.base` the only module that knows every concrete class."""
+"""Builds every object once; with `app.base` and `app.parts` the only module that knows every concrete class."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
@@ -8,125 +8,26 @@ from datetime import timedelta
 
 from sqlalchemy import MetaData
 
-from app.access.service import Access
-from app.audit.service import Trails
-from app.base import Base, open_base, writer_of
-from app.context import store as context_store
-from app.context import tables as context_tables
-from app.context.changes import tables as change_tables
-from app.context.changes.noting import NoteSuperseded, holders
-from app.context.changes.service import MarkLog
-from app.context.log import MemoryLog
-from app.context.service import Contexts, Models
-from app.core.ageing import Ageing
-from app.core.evidence import EvidenceCheck
+from app import parts
+from app.base import open_base
 from app.core.jobs import Handler
-from app.core.memory import Source, UserData
-from app.core.remembered import Listing
-from app.core.superseding import Superseding
-from app.core.updates import Updating
+from app.core.memory import UserData
 from app.core.withholding import Registered
-from app.erasure.service import EraseHandler, Erasures, SweepHandler
+from app.erasure.service import Erasures
 from app.infra.audit.sealing import Sealer
-from app.infra.audit.verifying import Verifier
 from app.infra.audit.writer import AuditWriter
 from app.infra.chroma.files import ChromaFiles
-from app.infra.chroma.index import ChromaIndex
 from app.infra.db.base import metadata as declarations
-from app.infra.db.between import Talk, Traces
-from app.infra.db.expired_answers import ExpiredAnswers
-from app.infra.db.rows import OwnedRows
-from app.infra.db.transaction import Database, Transaction
-from app.infra.embedders.tokenizers import counts
-from app.infra.extraction.extractor import Extractor
+from app.infra.db.transaction import Database
 from app.infra.keys.directory import Directory
 from app.infra.keys.vault import Vault
 from app.infra.queue.ageing import AgeWatch
 from app.infra.redis.lease import Lease
 from app.infra.redis.userdata import HotData
-from app.infra.segments.store import SegmentStore
-from app.infra.summarisers.extractive import ExtractiveSummariser
-from app.knowledge.evidence import DocumentEvidence
-from app.knowledge.index_watch import LostVectors
-from app.knowledge.indexing import IndexChunks, RebuildIndex, VectorKeeper, chunk_renewal
-from app.knowledge.ingestion import IngestDocument
-from app.knowledge.listing import DocumentListing
-from app.knowledge.quotas import Quotas, Usages
-from app.knowledge.reranking import Reranking
-from app.knowledge.search import Search
-from app.knowledge.service import Documents
-from app.knowledge.source import KnowledgeSource
-from app.knowledge.texts import PassageTexts
-from app.knowledge.uploads import SweepUpload, Uploads
-from app.knowledge.userdata import CollectionData, knowledge_rows
-from app.knowledge.vectors import CheckedIndex, ChromaVectors, ExactIndex
-from app.knowledge.watching import Watching
-from app.memories import tables as memory_tables
-from app.memories.expiring import ExpireMemory
-from app.memories.indexing import IndexMemories, MemoryIndex, memory_renewal
-from app.memories.listing import MemoryListing
 from app.memories.overview import Overviews
-from app.memories.search import MemorySearch
-from app.memories.service import Memories
-from app.memories.source import MemorySource
-from app.memories.updates import MemoryUpdates
-from app.preferences import tables as preference_tables
-from app.preferences.candidate_listing import CandidateListing
-from app.preferences.candidates import Candidates
-from app.preferences.catalogue.service import Catalogue
-from app.preferences.former import FormerPreferences
-from app.preferences.listing import PreferenceListing
-from app.preferences.proposals import Proposals
-from app.preferences.service import Preferences
-from app.preferences.source import PreferenceSource
-from app.preferences.updates import PreferenceUpdates
-from app.profile import tables as profile_tables
-from app.profile.former import FormerFacts
-from app.profile.listing import ProfileListing
-from app.profile.service import Profiles
-from app.profile.source import ProfileSource
-from app.profile.updates import ProfileUpdates
-from app.sessions import store as session_store
-from app.sessions import tables as session_tables
-from app.sessions.ageing import OldMessages
-from app.sessions.claiming import Claims
-from app.sessions.evidence import MessageEvidence
-from app.sessions.exchange import Exchanges
-from app.sessions.guest_store import GuestStore
-from app.sessions.guests import Guests
-from app.sessions.hosts import Hosts
-from app.sessions.indexing import IndexMessages, message_renewal
-from app.sessions.leftovers import ClaimData, RemoveLeftover
-from app.sessions.listing import SessionListing
-from app.sessions.making import ViewMaker
-from app.sessions.marks import Marks
-from app.sessions.recall import Recalls
-from app.sessions.service import Defaults, Sessions
-from app.sessions.source import RecallSource, SessionSource
-from app.sessions.summarising import SummariseSession
-from app.sessions.view import Views
-from app.sessions.window import Window
 from app.settings import Settings
 from app.shared import shared_data
-from app.usage import tables as usage_tables
-from app.usage.service import Usage, UsageMeter
-from app.verifications import tables as verification_tables
 from app.verifications.patterns.registered import RegisteredPatterns
-from app.verifications.patterns.service import Patterns
-from app.verifications.service import Verifications
-from app.verifications.tokens import Tokens
-
-
-@dataclass(frozen=True)
-class Parts:
-    """What one feature adds: what its routes ask for, its jobs, its sources, its data, its part of the one list."""
-
-    provided: Mapping[type, object]
-    handlers: Sequence[Handler] = ()
-    sources: Sequence[Source] = ()
-    data: Sequence[UserData] = ()
-    listings: Sequence[Listing] = ()
-    ageing: Sequence[Ageing] = ()
 
 
 @dataclass(frozen=True)
@@ -161,20 +62,26 @@ async def build(settings: Settings) -> AsyncIterator[Wiring]:
         log = AuditWriter(url, awaits_reads=settings.audit_reads == "durable")
         base = await open_base(settings, log, stack)
         registered = RegisteredPatterns(base.db)
-        facts, memory_parts = _memories(base)
-        sessions, session_parts = _sessions(base, facts)
-        features = [session_parts, _preferences(base), _profile(base), memory_parts, _knowledge(base, registered)]
+        facts, memory_parts = parts.memories(base)
+        sessions, session_parts = parts.sessions(base, facts)
+        features = [
+            session_parts,
+            parts.preferences(base),
+            parts.profile(base),
+            memory_parts,
+            parts.knowledge(base, registered),
+        ]
         listings = [listing for feature in features for listing in feature.listings]
-        overviews = Overviews(base.db, listings, _superseding())
+        overviews = Overviews(base.db, listings, parts.superseding())
         sources = [source for feature in features for source in feature.sources]
-        contexts, context_parts = _context(base, sources, listings)
+        contexts, context_parts = parts.context(base, sources, listings)
         features += [
-            Parts({Overviews: overviews}),
+            parts.Parts({Overviews: overviews}),
             context_parts,
-            _guests(base, sessions, contexts),
-            _verifications(base, registered),
-            _usage(base),
-            _kept_answers(base.db),
+            parts.guests(base, sessions, contexts),
+            parts.verifications(base, registered),
+            parts.usage(base),
+            parts.kept_answers(base.db),
         ]
         hot = HotData(base.redis, base.lease)
         data = [
@@ -187,7 +94,7 @@ async def build(settings: Settings) -> AsyncIterator[Wiring]:
         folder = settings.chroma_folder
         files = ChromaFiles(folder) if folder else None
         erasures = Erasures(base.db, base.vault, directory, hot, data, token_life, files)
-        features += [_erasure(erasures), _access(base, log), _audit(base)]
+        features += [parts.erasure(erasures), parts.access(base, log), parts.audit(base)]
         writer = asyncio.create_task(log.run())
         stack.push_async_callback(_finish, log, writer)
         stack.push_async_callback(_stop, base.lease, asyncio.create_task(base.lease.run()))
@@ -228,174 +135,3 @@ async def _stop(lease: Lease, keeper: asyncio.Task[None]) -> None:
 async def _end(task: asyncio.Task[None]) -> None:
     task.cancel()
     await asyncio.wait({task})
-
-
-def _kept_answers(db: Database) -> Parts:
-    expired = ExpiredAnswers(db)
-    return Parts({}, handlers=[expired], ageing=[expired])
-
-
-def _memories(base: Base) -> tuple[MemorySearch, Parts]:
-    segments = SegmentStore("memory", base.cache, *base.models.names)
-    index, search = MemoryIndex(segments), MemorySearch(segments)
-    tables = (memory_tables.memory_versions, memory_tables.memories)
-    renewal = memory_renewal(base.db, segments, base.models)
-    return search, Parts(
-        provided={Memories: Memories(base.db, index, _evidence(), _superseding())},
-        handlers=[IndexMemories(base.db, segments, base.models), ExpireMemory(base.db, index), renewal],
-        ageing=[renewal],
-        sources=[MemorySource(base.db, search, base.models)],
-        listings=[MemoryListing(base.db)],
-        data=[OwnedRows(base.db, "memories", tables)],
-    )
-
-
-def _sessions(base: Base, facts: MemorySearch) -> tuple[Sessions, Parts]:
-    segments = SegmentStore("message", base.cache, *base.models.names)
-    window, summariser = Window(base.redis, base.lease), ExtractiveSummariser()
-    by_model = base.model_summariser
-    views = Views(base.db, window, ViewMaker(summariser), by_model=by_model is not None)
-    defaults = Defaults(base.settings.window, base.settings.session_ttl_s)
-    recalls = Recalls(base.db, segments, base.models, facts, _superseding())
-    days, forget = base.settings.record_retention_days, context_store.forget_session
-    traces = Traces(forget, context_store.forget_words, context_store.find_contexts)
-    hearing, write_heard, heard = writer_of(base)
-    sessions = Sessions(base.db, window, views, segments, base.commits, defaults, traces, hearing)
-    renewal = message_renewal(base.db, segments, base.models)
-    old = OldMessages(base.db, segments, window, summariser, forget, keep=timedelta(days=days) if days else None)
-    return sessions, Parts(
-        provided={Sessions: sessions, Recalls: recalls},
-        # Jobs that were owed while a model was set are done without it.
-        handlers=[
-            IndexMessages(base.db, segments, base.models),
-            renewal,
-            SummariseSession(base.db, window, by_model or summariser),
-            old,
-            write_heard,
-        ],
-        ageing=[old, renewal],
-        sources=[SessionSource(views), RecallSource(base.db, recalls)],
-        listings=[SessionListing(base.db)],
-        data=[OwnedRows(base.db, "sessions", (session_tables.messages, session_tables.sessions)), heard],
-    )
-
-
-def _guests(base: Base, sessions: Sessions, contexts: Contexts) -> Parts:
-    defaults = Defaults(base.settings.window, base.settings.session_ttl_s)
-    kept = GuestStore(base.redis)
-    guests = Guests(kept, ViewMaker(ExtractiveSummariser()), defaults)
-    hosts = Hosts(sessions, Exchanges(sessions, contexts), guests, Marks(base.db, _superseding()))
-    return Parts(
-        provided={Hosts: hosts, Claims: Claims(guests, sessions)},
-        handlers=[RemoveLeftover(kept)],
-        data=[ClaimData(base.db, kept)],
-    )
-
-
-def _evidence() -> EvidenceCheck[Transaction]:
-    return EvidenceCheck([MessageEvidence(), DocumentEvidence()])
-
-
-def _superseding() -> Superseding[Transaction]:
-    return Superseding([FormerFacts(), FormerPreferences()])
-
-
-def _preferences(base: Base) -> Parts:
-    tables = (
-        preference_tables.preference_evidence,
-        preference_tables.preference_candidates,
-        preference_tables.preference_versions,
-        preference_tables.preferences,
-    )
-    evidence = _evidence()
-    return Parts(
-        provided={
-            Preferences: Preferences(base.db, evidence, base.answers),
-            Proposals: Proposals(base.db, evidence),
-            Candidates: Candidates(base.db),
-            Catalogue: Catalogue(base.db),
-        },
-        sources=[PreferenceSource(base.db)],
-        listings=[PreferenceListing(base.db), CandidateListing(base.db)],
-        data=[OwnedRows(base.db, "preferences", tables)],
-    )
-
-
-def _profile(base: Base) -> Parts:
-    return Parts(
-        provided={Profiles: Profiles(base.db, _evidence(), base.answers)},
-        sources=[ProfileSource(base.db)],
-        listings=[ProfileListing(base.db)],
-        data=[OwnedRows(base.db, "profile", (profile_tables.profile_versions, profile_tables.profiles))],
-    )
-
-
-def _knowledge(base: Base, registered: Registered) -> Parts:
-    db, models = base.db, base.models
-    segments = SegmentStore("chunk", base.cache, *models.names)
-    collections = [ChromaIndex(base.chroma, name) for name in models.names]
-    keeper = VectorKeeper(db, segments, collections)
-    vectors = CheckedIndex(db, ChromaVectors(db, collections), ExactIndex())
-    renewal = chunk_renewal(db, segments, models, keeper)
-    keeping = (IndexChunks(db, segments, keeper), RebuildIndex(keeper), renewal)
-    settings, reranking = base.settings, Reranking(base.reranker)
-    search = Search(db, segments, models, vectors, settings.exact_max_chunks, _superseding(), reranking)
-    quotas = Quotas(settings.quota_documents, settings.quota_bytes, settings.quota_chunks)
-    provided = (
-        Documents(db, segments, quotas),
-        Uploads(db, quotas, settings.max_upload_bytes),
-        Usages(db, quotas),
-        Watching(db),
-        search,
-    )
-    return Parts(
-        provided={type(each): each for each in provided},
-        handlers=[IngestDocument(db, segments, models, Extractor(), quotas, registered), *keeping, SweepUpload(db)],
-        sources=[KnowledgeSource(search)],
-        listings=[DocumentListing(db)],
-        ageing=[renewal, LostVectors(db, keeper)],
-        data=[knowledge_rows(db), CollectionData(db, collections)],
-    )
-
-
-def _context(base: Base, sources: Sequence[Source], listings: Sequence[Listing]) -> tuple[Contexts, Parts]:
-    models = Models(counts(base.models.count_tokens, base.settings.tokenizer), base.models.wanted.name)
-    talk = Talk(session_store.hold_session, session_store.context_of, session_store.turns)
-    deadline_s, meter = base.settings.context_deadline_s, UsageMeter()
-    contexts = Contexts(base.db, sources, models, deadline_s, talk.hold, _superseding(), meter)
-    updating: list[Updating[Transaction]] = [PreferenceUpdates(), ProfileUpdates(), MemoryUpdates()]
-    tables = (context_tables.context_feedback, context_tables.memory_log, change_tables.memory_marks)
-    data = [OwnedRows(base.db, "memory_log", tables)]
-    log = MemoryLog(base.db, talk, updating, meter)
-    noting = NoteSuperseded(base.db, _superseding(), holders(listings, [PassageTexts(base.db)]))
-    provided = {Contexts: contexts, MemoryLog: log, MarkLog: MarkLog(base.db)}
-    return contexts, Parts(provided=provided, handlers=[noting], data=data)
-
-
-def _erasure(erasures: Erasures) -> Parts:
-    return Parts(provided={Erasures: erasures}, handlers=[EraseHandler(erasures), SweepHandler(erasures)])
-
-
-def _access(base: Base, log: AuditWriter) -> Parts:
-    token_life = timedelta(seconds=base.settings.auth_max_life_s)
-    return Parts(provided={Access: Access(base.db, base.vault, log, token_life)})
-
-
-def _audit(base: Base) -> Parts:
-    signer = base.vault.signer
-    verifier = Verifier(base.ledger, base.key_store, {signer.key_id: signer.public_jwk()})
-    return Parts(provided={Trails: Trails(base.db, verifier)})
-
-
-def _verifications(base: Base, registered: RegisteredPatterns) -> Parts:
-    return Parts(
-        provided={
-            Verifications: Verifications(base.db, Tokens(base.redis)),
-            Patterns: Patterns(base.db, registered),
-        },
-        data=[OwnedRows(base.db, "registered_secrets", (verification_tables.registered_secrets,))],
-    )
-
-
-def _usage(base: Base) -> Parts:
-    return Parts(provided={Usage: Usage(base.db)}, data=[OwnedRows(base.db, "usage", (usage_tables.usage,))])
