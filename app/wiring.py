@@ -9,7 +9,7 @@ from datetime import timedelta
 from sqlalchemy import MetaData
 
 from app import parts
-from app.base import open_base
+from app.base import Base, open_base
 from app.core.jobs import Handler
 from app.core.memory import UserData
 from app.core.withholding import Registered
@@ -113,13 +113,17 @@ async def build(settings: Settings) -> AsyncIterator[Wiring]:
             erasures=erasures,
             access_log=log,
             lease=base.lease,
-            pings={
-                "postgres": base.db.ping,
-                "keys": base.vault.ping,
-                "redis": base.redis.ping,
-                "chroma": base.chroma.ping,
-            },
+            pings=_pings(base),
         )
+
+
+def _pings(base: Base) -> Mapping[str, Callable[[], Awaitable[object]]]:
+    return {
+        "postgres": base.db.ping,
+        "keys": base.vault.ping,
+        "redis": base.redis.ping,
+        "chroma": base.chroma.ping,
+    }
 
 
 async def _finish(log: AuditWriter, writer: asyncio.Task[None]) -> None:

@@ -31,11 +31,11 @@ from tests.sessions.talk import the
 
 ROOT = Path(__file__).parents[2]
 FAULTS = 40
-FAULTS_IN_SHORT = 6
+FAULTS_IN_SHORT = 4
 LEAST_ANSWERS = 10
 # Of user memory, beside what the faults take time for.
 READS = 5_000
-READS_IN_SHORT = 500
+READS_IN_SHORT = 300
 ENOUGH_WITHIN_S = 600
 SESSIONS = 2
 KINDS = ("write", "read", "read")

@@ -27,7 +27,7 @@ from tests.conftest import MASTER_KEY, SECRET, USER_SCOPES, eventually, make_tok
 from tests.trust.reports import tell
 
 SOON = 100
-LATE = 1_000
+LATE = 500
 LATE_IN_LONG = 10_000
 # So often the summary is brought up to date where messages come one by one: each sample holds it once.
 SAMPLE = 32
