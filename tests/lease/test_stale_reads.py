@@ -77,7 +77,7 @@ async def test_no_read_is_stale_whatever_befalls_redis_and_the_processes(
     assert [each.returncode for each in processes] == [0] * len(processes)
     assert stale(told) == [], seed
     writes = [each for each in told if each.kind == "wrote"]
-    assert len({each.name for each in writes if each.name.startswith("of-")}) == 2 * len(KINDS)
+    assert len(writers_of_memory(told)) == 2 * len(KINDS)
     counts = [faults, reads_of_memory(told), len(told) - len(writes), len(writes)]
     print("\n{} faults, {} reads of memory, {} things read and {} written".format(*counts))  # noqa: T201 - what `make trust` has counted
     assert len(writes) > LEAST_ANSWERS
@@ -165,8 +165,15 @@ def reads_of_memory(told: Sequence[Told]) -> int:
 
 
 async def has_read(told: Sequence[Told], wanted: int, outputs: Sequence[asyncio.Task[None]]) -> bool:
-    """Say whether user memory was read so often; or a process has ended, which is another's to tell."""
-    return reads_of_memory(told) >= wanted or any(each.done() for each in outputs)
+    """Say whether user memory was read so often and each writer has written; or a process has ended, which is
+    another's to tell.
+    """
+    has_enough = reads_of_memory(told) >= wanted and len(writers_of_memory(told)) == 2 * len(KINDS)
+    return has_enough or any(each.done() for each in outputs)
+
+
+def writers_of_memory(told: Sequence[Told]) -> set[str]:
+    return {each.name for each in told if each.kind == "wrote" and each.name.startswith("of-")}
 
 
 async def gather(process: Process, told: list[Told]) -> None:

@@ -71,9 +71,11 @@ def search(client: httpx.Client, query: Answer) -> list[Answer]:
 
 
 def test_an_api_killed_alone_leaves_no_process_behind_and_loses_nothing(
-    installation: Installation, up: Running, tenant: str
+    installation: Installation, up: Running, tenant: str, request: pytest.FixtureRequest
 ) -> None:
     """Its processes with it, while many write: test_kills.py."""
+    if not request.config.getoption("--long"):
+        pytest.skip("takes half a minute: test_kills.py kills the API in the short form (`make trust` runs this too)")
     with up.client("alice", tenant) as alice:
         session_id = alice.post("/v1/sessions", json={}).json()["id"]
         acknowledged = [append(alice, session_id, f"message {each}") for each in range(APPENDS)]
