@@ -19,6 +19,9 @@ from app.web.wire import Moment
 
 MAX_NAME_CHARS = 64
 
+# What is asked for where no body is sent.
+FROM_THE_FIRST = VerifyRequest()
+
 router = APIRouter(tags=["audit"])
 
 
@@ -50,7 +53,7 @@ async def list_own(caller: Reader, trails: Service, filters: Which, paging: Page
 
 
 @router.post("/v1/audit/verify")
-async def verify_own(body: VerifyRequest, caller: Reader, trails: Service) -> VerdictAnswer:
+async def verify_own(caller: Reader, trails: Service, body: VerifyRequest = FROM_THE_FIRST) -> VerdictAnswer:
     """Recompute the chain that the user's entries are sealed in: whether any was changed, removed or put in since."""
     return verdict_answer(await trails.verify_own(caller, body.from_batch), own=True)
 
@@ -70,7 +73,7 @@ async def list_tenants(
 
 
 @router.post("/v1/admin/audit/verify")
-async def verify_tenants(body: VerifyRequest, operator: Auditor, trails: Service) -> VerdictAnswer:
+async def verify_tenants(operator: Auditor, trails: Service, body: VerifyRequest = FROM_THE_FIRST) -> VerdictAnswer:
     """Recompute the tenant's chain: whether any entry was changed, removed or put in since it was sealed."""
     return verdict_answer(await trails.verify_tenant(operator, body.from_batch), own=False)
 

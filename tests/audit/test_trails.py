@@ -86,7 +86,7 @@ async def test_a_user_verifies_their_trail(
     await act(wiring, await scope("alice"), 3)
     await act(wiring, await scope("bob"), 4)
     await audit.seal(tenant)
-    verdict = (await alice.post("/v1/audit/verify", json={})).json()
+    verdict = (await alice.post("/v1/audit/verify")).raise_for_status().json()
     assert (verdict["intact"], verdict["findings"], verdict["next_batch"]) == (True, [], None)
     sealed = [row for _, rows in await audit.ledger.batches(tenant, 1, 100) for row in rows]
     assert verdict["entries"] == sum(row.usr == parse("usr", user_id) for row in sealed) < len(sealed)
