@@ -11,7 +11,7 @@ import click
 from app import up
 from app.commands.demo import demo
 from app.commands.doctor import doctor
-from app.commands.documents import openapi, problems, settings_table
+from app.commands.documents import export_format, openapi, problems, settings_table
 from app.commands.index import index
 from app.commands.jobs import jobs
 from app.commands.keys import keys, verify_certificate
@@ -73,6 +73,7 @@ for command in (
     openapi,
     problems,
     settings_table,
+    export_format,
     jobs,
     index,
     keys,

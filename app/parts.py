@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from app.access.service import Access
+from app.audit.exporting import AuditExport
 from app.audit.service import Trails
 from app.base import Base, writer_of
 from app.context import store as context_store
@@ -12,12 +13,14 @@ from app.context import tables as context_tables
 from app.context.changes import tables as change_tables
 from app.context.changes.noting import NoteSuperseded, holders
 from app.context.changes.service import MarkLog
+from app.context.exporting import ContextExport
 from app.context.log import MemoryLog
 from app.context.service import Contexts, Models
 from app.core.ageing import Ageing
 from app.core.evidence import EvidenceCheck
 from app.core.jobs import Handler
 from app.core.memory import Source, UserData
+from app.core.portability import Exported
 from app.core.remembered import Listing
 from app.core.superseding import Superseding
 from app.core.updates import Updating
@@ -35,6 +38,7 @@ from app.infra.extraction.extractor import Extractor
 from app.infra.segments.store import SegmentStore
 from app.infra.summarisers.extractive import ExtractiveSummariser
 from app.knowledge.evidence import DocumentEvidence
+from app.knowledge.exporting import DocumentExport
 from app.knowledge.index_watch import LostVectors
 from app.knowledge.indexing import IndexChunks, RebuildIndex, VectorKeeper, chunk_renewal
 from app.knowledge.ingestion import IngestDocument
@@ -51,16 +55,20 @@ from app.knowledge.vectors import CheckedIndex, ChromaVectors, ExactIndex
 from app.knowledge.watching import Watching
 from app.memories import tables as memory_tables
 from app.memories.expiring import ExpireMemory
+from app.memories.exporting import MemoryExport
 from app.memories.indexing import IndexMemories, MemoryIndex, memory_renewal
 from app.memories.listing import MemoryListing
 from app.memories.search import MemorySearch
 from app.memories.service import Memories
 from app.memories.source import MemorySource
 from app.memories.updates import MemoryUpdates
+from app.portability.omissions import LEFT_OUT
+from app.portability.service import Exports
 from app.preferences import tables as preference_tables
 from app.preferences.candidate_listing import CandidateListing
 from app.preferences.candidates import Candidates
 from app.preferences.catalogue.service import Catalogue
+from app.preferences.exporting import PreferenceExport
 from app.preferences.former import FormerPreferences
 from app.preferences.listing import PreferenceListing
 from app.preferences.proposals import Proposals
@@ -68,6 +76,7 @@ from app.preferences.service import Preferences
 from app.preferences.source import PreferenceSource
 from app.preferences.updates import PreferenceUpdates
 from app.profile import tables as profile_tables
+from app.profile.exporting import ProfileExport
 from app.profile.former import FormerFacts
 from app.profile.listing import ProfileListing
 from app.profile.service import Profiles
@@ -79,6 +88,7 @@ from app.sessions.ageing import OldMessages
 from app.sessions.claiming import Claims
 from app.sessions.evidence import MessageEvidence
 from app.sessions.exchange import Exchanges
+from app.sessions.exporting import SessionExport
 from app.sessions.guest_store import GuestStore
 from app.sessions.guests import Guests
 from app.sessions.hosts import Hosts
@@ -94,8 +104,10 @@ from app.sessions.summarising import SummariseSession
 from app.sessions.view import Views
 from app.sessions.window import Window
 from app.usage import tables as usage_tables
+from app.usage.exporting import UsageExport
 from app.usage.service import Usage, UsageMeter
 from app.verifications import tables as verification_tables
+from app.verifications.exporting import SecretExport
 from app.verifications.patterns.registered import RegisteredPatterns
 from app.verifications.patterns.service import Patterns
 from app.verifications.service import Verifications
@@ -282,4 +294,24 @@ def verifications(base: Base, registered: RegisteredPatterns) -> Parts:
 
 
 def usage(base: Base) -> Parts:
-    return Parts(provided={Usage: Usage(base.db)}, data=[OwnedRows(base.db, "usage", (usage_tables.usage,))])
+    data = [OwnedRows(base.db, "usage", (usage_tables.usage,))]
+    return Parts(provided={Usage: Usage(base.db)}, data=data)
+
+
+def exported() -> list[Exported[Transaction]]:
+    """Return every kind of a user's data that an export gives, in the order of the archive's files."""
+    return [
+        ProfileExport(),
+        PreferenceExport(),
+        MemoryExport(),
+        SessionExport(),
+        DocumentExport(),
+        ContextExport(),
+        UsageExport(),
+        SecretExport(),
+        AuditExport(),
+    ]
+
+
+def portability(base: Base) -> Parts:
+    return Parts(provided={Exports: Exports(base.db, exported(), LEFT_OUT)})

@@ -10,6 +10,7 @@ from app.erasure import routes as erasure_routes
 from app.knowledge import event_routes
 from app.knowledge import routes as knowledge_routes
 from app.memories import routes as memory_routes
+from app.portability import routes as portability_routes
 from app.preferences import proposal_routes
 from app.preferences import routes as preference_routes
 from app.preferences.catalogue import routes as catalogue_routes
@@ -34,6 +35,7 @@ def routers() -> list[APIRouter]:
         change_routes.router,
         context_routes.router,
         erasure_routes.router,
+        portability_routes.router,
         access_routes.router,
         audit_routes.router,
         usage_routes.router,

@@ -94,7 +94,7 @@ async def build(settings: Settings) -> AsyncIterator[Wiring]:
         folder = settings.chroma_folder
         files = ChromaFiles(folder) if folder else None
         erasures = Erasures(base.db, base.vault, directory, hot, data, token_life, files)
-        features += [parts.erasure(erasures), parts.access(base, log), parts.audit(base)]
+        features += [parts.erasure(erasures), parts.access(base, log), parts.audit(base), parts.portability(base)]
         writer = asyncio.create_task(log.run())
         stack.push_async_callback(_finish, log, writer)
         stack.push_async_callback(_stop, base.lease, asyncio.create_task(base.lease.run()))

@@ -67,7 +67,7 @@ class VerdictAnswer(Answer):
 
 def trail_answer(page: Page, next_cursor: str | None) -> TrailAnswer:
     """Return a page as it is shown."""
-    return TrailAnswer(items=[_entry(entry) for entry in page.entries], next_cursor=next_cursor)
+    return TrailAnswer(items=[entry_answer(entry) for entry in page.entries], next_cursor=next_cursor)
 
 
 def verdict_answer(verdict: Verdict, *, own: bool) -> VerdictAnswer:
@@ -83,7 +83,8 @@ def verdict_answer(verdict: Verdict, *, own: bool) -> VerdictAnswer:
     )
 
 
-def _entry(entry: Entry) -> EntryAnswer:
+def entry_answer(entry: Entry) -> EntryAnswer:
+    """Return an entry as it is shown."""
     return EntryAnswer(
         at=entry.at,
         user_id=None if entry.usr == NOBODY else show("usr", entry.usr),

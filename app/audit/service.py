@@ -61,7 +61,7 @@ class Trails:
             return await self._verifier.verify(tenant, usr, first)
 
     async def _page(self, rows: Sequence[Row[Any]], limit: int) -> Page:
-        return Page([_entry(row, await self._reason(row)) for row in rows[:limit]], more=len(rows) > limit)
+        return Page([entry_of(row, await self._reason(row)) for row in rows[:limit]], more=len(rows) > limit)
 
     async def _reason(self, row: Row[Any]) -> str | None:
         """Return why an operator acted; None where they didn't say, and where the user is no more."""
@@ -76,7 +76,8 @@ class Trails:
         return opened_reason(row.reason_sealed, row.request_id, box)
 
 
-def _entry(row: Row[Any], reason: str | None) -> Entry:
+def entry_of(row: Row[Any], reason: str | None) -> Entry:
+    """Return a row as an entry of the trail."""
     return Entry(
         place=Place(row.transaction, row.id),
         at=row.at,

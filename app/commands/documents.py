@@ -1,4 +1,4 @@
-"""`cairn openapi`, `cairn problems`, `cairn settings`: what is generated into files, and compared by the checks."""
+"""`cairn openapi`, `problems`, `settings`, `export-format`: what is generated into files, and compared by checks."""
 
 import json
 import sys
@@ -8,11 +8,15 @@ import click
 
 from app.knowledge.failures import failure_list_markdown
 from app.main import openapi_document
+from app.parts import exported
+from app.portability.format import export_format_markdown
+from app.portability.omissions import LEFT_OUT
 from app.settings import settings_table_markdown
 from app.web.problems import problem_list_markdown
 
 OPENAPI_FILE = Path("openapi/openapi.json")
 PROBLEMS_FILE = Path("docs/problems.md")
+EXPORT_FORMAT_FILE = Path("docs/export-format.md")
 README_FILE = Path("README.md")
 TABLE_BEGINS = "<!-- settings: made by `cairn settings --write` -->\n"
 TABLE_ENDS = "<!-- /settings -->\n"
@@ -33,6 +37,15 @@ def openapi(check: bool, write: bool) -> None:  # noqa: FBT001 - a flag of the c
 def problems(check: bool, write: bool) -> None:  # noqa: FBT001 - a flag of the command line
     """Print the list of problems."""
     _give(PROBLEMS_FILE, problem_list_markdown() + failure_list_markdown(), check=check, write=write)
+
+
+@click.command("export-format")
+@click.option("--check", is_flag=True, help="Compare with the file in the repository instead of printing.")
+@click.option("--write", is_flag=True, help="Write the file in the repository.")
+def export_format(check: bool, write: bool) -> None:  # noqa: FBT001 - a flag of the command line
+    """Print the description of the format of exports."""
+    records = {path: model for kind in exported() for path, model in kind.records.items()}
+    _give(EXPORT_FORMAT_FILE, export_format_markdown(records, LEFT_OUT), check=check, write=write)
 
 
 @click.command("settings")

@@ -14,7 +14,7 @@ from sqlalchemy.dialects.postgresql import insert as upsert
 from app.core.audit import AuditEntry
 from app.infra.crypto.box import Box, Place, row_key
 from app.infra.db.transaction import Transaction
-from app.knowledge.model import Location, Passage, StoredChunk
+from app.knowledge.model import Location, Passage, StoredChunk, StoredText
 from app.knowledge.store import DESCRIBED, describe
 from app.knowledge.tables import chunks, document_versions, documents, vector_changes, vector_collections
 
@@ -259,6 +259,18 @@ async def texts(tx: Transaction, after: UUID | None, limit: int) -> Sequence[tup
     asked = asked.where(chunks.c.usr == tx.scope.usr).order_by(chunks.c.id).limit(limit)
     rows = await tx.rows(asked if after is None else asked.where(chunks.c.id > after))
     return [(row.id, row.document_id, _text(tx.box, row.id, row.text_sealed)) for row in rows]
+
+
+async def next_texts(tx: Transaction, document_id: UUID, version: int, after: int, limit: int) -> Sequence[StoredText]:
+    """Return what chunks of a version say, in their order, those after an ordinal."""
+    columns = [chunks.c[name] for name in ("id", "ordinal", "text_sealed", "location_sealed")]
+    asked = select(*columns).filter_by(usr=tx.scope.usr, document_id=document_id, version=version)
+    rows = await tx.rows(asked.where(chunks.c.ordinal > after).order_by(chunks.c.ordinal).limit(limit))
+    places = [_location(tx.box, row.id, row.location_sealed) for row in rows]
+    return [
+        StoredText(row.ordinal, _text(tx.box, row.id, row.text_sealed), place.start, place.end)
+        for row, place in zip(rows, places, strict=True)
+    ]
 
 
 def _passage(row: Row[Any], box: Box) -> Passage:  # Any: the columns of `passages`

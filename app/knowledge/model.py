@@ -187,6 +187,16 @@ class StoredChunk:
 
 
 @dataclass(frozen=True, slots=True)
+class StoredText:
+    """What a stored chunk says, and where in its document's text."""
+
+    ordinal: int
+    text: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
 class Limits:
     """Which documents may be found. What is None is no limit; what is empty lets nothing through, but for `metadata`.
 

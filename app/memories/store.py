@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Insert, Row, Update, and_, func, insert, literal, or_, select, true, update
+from sqlalchemy import Insert, Row, Update, and_, func, insert, literal, or_, select, true, tuple_, update
 from sqlalchemy.dialects.postgresql import distinct_on
 
 from app.core.audit import AuditEntry
@@ -100,6 +100,16 @@ async def page_versions(tx: Transaction, memory_id: UUID, before: int | None, li
         asked = asked.where(memory_versions.c.version < before)
     rows = await tx.rows(asked.order_by(memory_versions.c.version.desc()).limit(limit))
     return [_read_version(row, tx.box, memory_id) for row in rows]
+
+
+async def next_versions(tx: Transaction, after: tuple[UUID, int] | None, limit: int) -> Sequence[Memory]:
+    """Return versions of all facts, those of one together, after one where given."""
+    place = (memory_versions.c.memory_id, memory_versions.c.version)
+    asked = select(*_HEAD, *_VERSION).join_from(memories, memory_versions, _IS_OF_IT)
+    asked = asked.where(memory_versions.c.usr == tx.scope.usr).order_by(*place).limit(limit)
+    if after is not None:
+        asked = asked.where(tuple_(*place) > after)
+    return [_read(row, tx.box) for row in await tx.rows(asked)]
 
 
 async def create(

@@ -52,6 +52,14 @@ async def page(tx: Transaction, before: UUID | None, limit: int) -> Sequence[Can
     return [_read(row, tx.box) for row in rows]
 
 
+async def next_of_all_agents(tx: Transaction, after: UUID | None, limit: int) -> Sequence[Candidate]:
+    """Return candidates of all agents, decided ones too, oldest first, after one where given."""
+    asked = _with_replaced(tx).order_by(preference_candidates.c.id).limit(limit)
+    if after is not None:
+        asked = asked.where(preference_candidates.c.id > after)
+    return [_read(row, tx.box) for row in await tx.rows(asked)]
+
+
 async def count_waiting(tx: Transaction) -> int:
     """Return how many candidates of the user wait, those for other agents included."""
     waiting = select(func.count()).select_from(preference_candidates).filter_by(usr=tx.scope.usr, state=Fate.WAITING)
@@ -114,7 +122,12 @@ async def withdraw(tx: Transaction, key: str, agent: str | None, entry: AuditEnt
     return [row.id for row in await tx.change(withdrawn.returning(preference_candidates.c.id), entry)]
 
 
-def _shown(tx: Transaction) -> Select[Any]:  # Any: rows of candidates, and the version of what each would replace
+def _shown(tx: Transaction) -> Select[Any]:  # Any: as `_with_replaced`
+    return _with_replaced(tx).where(preference_candidates.c.agent.in_(["", tx.scope.agent or ""]))
+
+
+def _with_replaced(tx: Transaction) -> Select[Any]:
+    # Any: rows of candidates, and the version of what each would replace
     replaced = and_(
         preferences.c.usr == preference_candidates.c.usr,
         preferences.c.key_tag == preference_candidates.c.key_tag,
@@ -123,10 +136,7 @@ def _shown(tx: Transaction) -> Select[Any]:  # Any: rows of candidates, and the 
     return (
         select(preference_candidates, func.coalesce(preferences.c.version, 0).label("preference_version"))
         .join_from(preference_candidates, preferences, replaced, isouter=True)
-        .where(
-            preference_candidates.c.usr == tx.scope.usr,
-            preference_candidates.c.agent.in_(["", tx.scope.agent or ""]),
-        )
+        .where(preference_candidates.c.usr == tx.scope.usr)
     )
 
 

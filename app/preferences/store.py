@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Row, Select, Update, and_, func, insert, literal, select, true, update
+from sqlalchemy import ColumnElement, Row, Select, Update, and_, func, insert, literal, select, true, tuple_, update
 from sqlalchemy.dialects.postgresql import Insert, distinct_on
 from sqlalchemy.dialects.postgresql import insert as upsert
 
@@ -191,6 +191,16 @@ async def page_versions(tx: Transaction, preference_id: UUID, before: int | None
         asked = asked.where(preference_versions.c.version < before)
     rows = await tx.rows(asked.order_by(preference_versions.c.version.desc()).limit(limit))
     return [_read_version(row, tx.box, preference_id) for row in rows]
+
+
+async def next_versions(tx: Transaction, after: tuple[UUID, int] | None, limit: int) -> Sequence[Preference]:
+    """Return versions of all preferences of all agents, those of one together, after one where given."""
+    place = (preference_versions.c.preference_id, preference_versions.c.version)
+    asked = select(*_HEAD, *_VERSION).join_from(preferences, preference_versions, _IS_OF_IT)
+    asked = asked.where(preference_versions.c.usr == tx.scope.usr).order_by(*place).limit(limit)
+    if after is not None:
+        asked = asked.where(tuple_(*place) > after)
+    return [_read(row, tx.box) for row in await tx.rows(asked)]
 
 
 async def evidence_of(tx: Transaction, preference_id: UUID) -> Sequence[Evidence]:

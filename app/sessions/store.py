@@ -56,7 +56,7 @@ async def insert_session(
         .returning(sessions)
     )
     row = (await tx.change(made, entry)).one_or_none()
-    return None if row is None else _session(tx.box, row)
+    return None if row is None else read_session(tx.box, row)
 
 
 async def adopt_session(tx: Transaction, session: Session, entry: AuditEntry) -> bool:
@@ -98,13 +98,13 @@ async def hold_session(tx: Transaction, session_id: UUID) -> int | None:
 async def find_session(tx: Transaction, session_id: UUID) -> Session | None:
     """Return the session, None where the user has none of that id."""
     row = await tx.row(select(sessions).where(_is(tx, session_id)))
-    return None if row is None else _session(tx.box, row)
+    return None if row is None else read_session(tx.box, row)
 
 
 async def lock_session(tx: Transaction, session_id: UUID) -> Session | None:
     """Return the session and hold its row: no append comes between this and the end of the transaction."""
     row = await tx.row(select(sessions).where(_is(tx, session_id)).with_for_update())
-    return None if row is None else _session(tx.box, row)
+    return None if row is None else read_session(tx.box, row)
 
 
 async def find_by_external_id(tx: Transaction, external_id: str) -> Session | None:
@@ -112,7 +112,7 @@ async def find_by_external_id(tx: Transaction, external_id: str) -> Session | No
     tag = _external_tag(tx.box, external_id)
     found = select(sessions).where(sessions.c.usr == tx.scope.usr, sessions.c.external_tag == tag)
     row = await tx.row(found.with_for_update(read=True, key_share=True))
-    return None if row is None else _session(tx.box, row)
+    return None if row is None else read_session(tx.box, row)
 
 
 async def page_sessions(
@@ -127,7 +127,7 @@ async def page_sessions(
         query = query.where(sessions.c.id < before)
     if pinned is not None:
         query = query.where(sessions.c.pinned.is_(pinned))
-    return [_session(tx.box, row) for row in await tx.rows(query)]
+    return [read_session(tx.box, row) for row in await tx.rows(query)]
 
 
 async def change_session(
@@ -157,7 +157,7 @@ async def change_session(
         update(sessions).where(_is(tx, session_id), sessions.c.version == version).values(values).returning(sessions)
     )
     row = (await tx.change(changed, entry)).one_or_none()
-    return None if row is None else _session(tx.box, row)
+    return None if row is None else read_session(tx.box, row)
 
 
 async def delete_session(tx: Transaction, session_id: UUID, entry: AuditEntry) -> None:
@@ -190,13 +190,13 @@ async def insert_messages(
 async def find_message(tx: Transaction, session_id: UUID, message_id: UUID) -> Message | None:
     """Return one message of the session."""
     row = await tx.row(select(messages).where(_in(tx, session_id), messages.c.id == message_id))
-    return None if row is None else open_message(tx.box, session_id, _sealed(row))
+    return None if row is None else open_message(tx.box, session_id, sealed_message(row))
 
 
 async def find_messages(tx: Transaction, ids: Sequence[UUID]) -> Sequence[Message]:
     """Return those of the messages that the user has, in no order."""
     query = select(messages).where(messages.c.usr == tx.scope.usr, messages.c.id.in_(ids))
-    return [open_message(tx.box, row.session_id, _sealed(row)) for row in await tx.rows(query)]
+    return [open_message(tx.box, row.session_id, sealed_message(row)) for row in await tx.rows(query)]
 
 
 async def existing_messages(tx: Transaction, ids: Collection[UUID]) -> Collection[UUID]:
@@ -244,7 +244,7 @@ async def find_neighbours(tx: Transaction, places: Sequence[tuple[UUID, int]]) -
     """Return the messages at (session, sequence number), those that there are."""
     at = tuple_(messages.c.session_id, messages.c.seq).in_(places)
     query = select(messages).where(messages.c.usr == tx.scope.usr, at)
-    return [open_message(tx.box, row.session_id, _sealed(row)) for row in await tx.rows(query)]
+    return [open_message(tx.box, row.session_id, sealed_message(row)) for row in await tx.rows(query)]
 
 
 async def page_messages(tx: Transaction, session_id: UUID, before: int | None, limit: int) -> Sequence[Message]:
@@ -252,7 +252,7 @@ async def page_messages(tx: Transaction, session_id: UUID, before: int | None, l
     query = select(messages).where(_in(tx, session_id)).order_by(messages.c.seq.desc()).limit(limit)
     if before is not None:
         query = query.where(messages.c.seq < before)
-    return [open_message(tx.box, session_id, _sealed(row)) for row in await tx.rows(query)]
+    return [open_message(tx.box, session_id, sealed_message(row)) for row in await tx.rows(query)]
 
 
 async def messages_after(
@@ -263,7 +263,7 @@ async def messages_after(
 ) -> Sequence[SealedMessage]:
     """Return the messages after a sequence number in their order, sealed: some go on to Redis as they are."""
     query = select(messages).where(_in(tx, session_id), messages.c.seq > after).order_by(messages.c.seq).limit(limit)
-    return [_sealed(row) for row in await tx.rows(query)]
+    return [sealed_message(row) for row in await tx.rows(query)]
 
 
 async def message_ids(tx: Transaction, session_id: UUID) -> Sequence[UUID]:
@@ -317,7 +317,8 @@ async def swap_summary(
     return (await tx.change(swapped, entry)).rowcount == 1
 
 
-def _sealed(row: Row[Any]) -> SealedMessage:
+def sealed_message(row: Row[Any]) -> SealedMessage:
+    """Return a row of messages as every store holds it."""
     return SealedMessage(
         id=row.id,
         seq=row.seq,
@@ -330,7 +331,9 @@ def _sealed(row: Row[Any]) -> SealedMessage:
     )
 
 
-def _session(box: Box, row: Row[Any]) -> Session:
+def read_session(box: Box, row: Row[Any]) -> Session:
+    """Return a row of sessions, opened."""
+
     def opened(column: str) -> Any:  # noqa: ANN401 - what was sealed: a text or a client's JSON
         blob = row._mapping[column]  # noqa: SLF001 - SQLAlchemy's public name for it
         return None if blob is None else box.open_json(blob, _place(row.id, column))

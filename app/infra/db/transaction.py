@@ -296,8 +296,8 @@ class Database:
             await self._keep_refusal(scope, await self.box(scope), attempt, error)
 
     async def saw(self, scope: Scope, entry: AuditEntry) -> None:
-        """Owe the audit a read that was answered without a door."""
-        await self._access_log.saw(scope, [entry])
+        """Owe the audit a read that was answered without a door, or one that it must have before anything is read."""
+        await self._access_log.saw(scope, [entry], sealed_reason(scope, await self.box(scope)))
 
     @asynccontextmanager
     async def administer(self, operator: Operator) -> AsyncIterator[Transaction]:

@@ -1,0 +1,1 @@
+"""Taking everything about a user out, and into another installation."""
