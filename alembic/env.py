@@ -26,24 +26,27 @@ def run() -> None:
     # The owner's URL is read here and not by Settings: alembic's own command line comes this way too.
     url = context.config.get_main_option("sqlalchemy.url") or os.environ["CAIRN_DATABASE_OWNER_URL"]
     engine = create_engine(make_url(url).set(drivername="postgresql+psycopg"), hide_parameters=True)
-    with engine.connect() as connection:
-        # A type that the library doesn't know: the comparison with the models must.
-        connection.dialect.ischema_names["xid8"] = Xid8  # type: ignore[attr-defined] # PostgreSQL's dialects have it
-        connection.execute(text(f"SET lock_timeout = '{LOCK_TIMEOUT}'"))
-        connection.execute(text("SELECT pg_advisory_lock(:key)"), {"key": MIGRATION_LOCK})
-        connection.commit()
-        context.configure(
-            connection=connection,
-            target_metadata=metadata(),
-            include_name=included,
-            compare_server_default=True,
-            transaction_per_migration=True,
-        )
-        with context.begin_transaction():
-            context.run_migrations()
-        connection.execute(text("SELECT pg_advisory_unlock(:key)"), {"key": MIGRATION_LOCK})
-        connection.commit()
-    engine.dispose()
+    try:
+        with engine.connect() as connection:
+            # A type that the library doesn't know: the comparison with the models must.
+            connection.dialect.ischema_names["xid8"] = Xid8  # type: ignore[attr-defined] # PostgreSQL's dialects have it
+            connection.execute(text(f"SET lock_timeout = '{LOCK_TIMEOUT}'"))
+            connection.execute(text("SELECT pg_advisory_lock(:key)"), {"key": MIGRATION_LOCK})
+            connection.commit()
+            context.configure(
+                connection=connection,
+                target_metadata=metadata(),
+                include_name=included,
+                compare_server_default=True,
+                transaction_per_migration=True,
+            )
+            with context.begin_transaction():
+                context.run_migrations()
+            connection.execute(text("SELECT pg_advisory_unlock(:key)"), {"key": MIGRATION_LOCK})
+            connection.commit()
+    finally:
+        # Whatever fails lets go of the lock with its connection.
+        engine.dispose()
 
 
 run()

@@ -18,10 +18,12 @@ from app.core.scope import Actor, Scope, Subject
 from app.infra.audit.writer import AuditWriter
 from app.infra.chroma.files import DATABASE, ChromaFiles
 from app.infra.chroma.index import ChromaIndex
+from app.infra.db.transaction import Database
 from app.infra.segments.renewing import progress
 from app.infra.segments.store import SegmentStore
 from app.knowledge.index_watch import index_owners
 from app.knowledge.indexing import Check, VectorKeeper
+from app.knowledge.sharing import unshare
 from app.settings import Settings
 
 GONE = frozenset({"erasing", "erased"})
@@ -43,6 +45,17 @@ class Finding:
 
     word: str
     text: str
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What the commands work with."""
+
+    keeper: VectorKeeper
+    db: Database
+
+
+Work = Callable[[Parts, Scope], Awaitable[Finding]]
 
 
 def _about_whom(command: Callable[..., None]) -> Callable[..., None]:
@@ -72,6 +85,16 @@ def rebuild_index(user: str | None, tenant: str, issuer: str | None) -> None:
     _run(Asked(user, tenant, issuer), _rebuild, listed=True)
 
 
+@index.command("unshare")
+@_about_whom
+def unshare_texts(user: str | None, tenant: str, issuer: str | None) -> None:
+    """Give passages that say the same a text of their own each: the schema can then go back to before 0028_chunk_texts.
+
+    End the workers first. It may be interrupted and run again.
+    """
+    _run(Asked(user, tenant, issuer), _unshare, listed=True)
+
+
 @index.command("sweep")
 @click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
 def sweep_files(folder: Path) -> None:
@@ -82,7 +105,7 @@ def sweep_files(folder: Path) -> None:
         raise click.ClickException(f"{folder} isn't Chroma's: there is no {DATABASE} that can be read") from None
 
 
-def _run(asked: Asked, work: Callable[[VectorKeeper, Scope], Awaitable[Finding]], *, listed: bool) -> None:
+def _run(asked: Asked, work: Work, *, listed: bool) -> None:
     settings = load_settings("index")
     words = asyncio.run(_through(settings, asked, work, listed=listed))
     sys.exit(1 if "FAIL" in words else 0)
@@ -91,7 +114,7 @@ def _run(asked: Asked, work: Callable[[VectorKeeper, Scope], Awaitable[Finding]]
 async def _through(
     settings: Settings,
     asked: Asked,
-    work: Callable[[VectorKeeper, Scope], Awaitable[Finding]],
+    work: Work,
     *,
     listed: bool,
 ) -> list[str]:
@@ -101,11 +124,12 @@ async def _through(
         names = base.models.names
         segments = SegmentStore("chunk", base.cache, *names)
         keeper = VectorKeeper(base.db, segments, [ChromaIndex(base.chroma, name) for name in names])
+        parts = Parts(keeper, base.db)
         try:
             await base.chroma.ping()
             async for scope in _scopes(base, asked):
                 try:
-                    finding = await work(keeper, scope)
+                    finding = await work(parts, scope)
                 except AppError as error:
                     if error.code not in GONE:
                         raise
@@ -128,13 +152,17 @@ def _summary(words: list[str], model: str) -> str:
     return f"{len(words)} user(s) with documents, vectors of {model}{': ' if counted else ''}{counted}"
 
 
-async def _check(keeper: VectorKeeper, scope: Scope) -> Finding:
-    return _told(await keeper.check(scope), scope)
+async def _check(parts: Parts, scope: Scope) -> Finding:
+    return _told(await parts.keeper.check(scope), scope)
 
 
-async def _rebuild(keeper: VectorKeeper, scope: Scope) -> Finding:
-    await keeper.rebuild(scope)
-    return _told(await keeper.check(scope), scope)
+async def _rebuild(parts: Parts, scope: Scope) -> Finding:
+    await parts.keeper.rebuild(scope)
+    return _told(await parts.keeper.check(scope), scope)
+
+
+async def _unshare(parts: Parts, scope: Scope) -> Finding:
+    return Finding("ok", f"{await unshare(parts.db, scope)} passage(s) have texts of their own again")
 
 
 def _told(check: Check, scope: Scope) -> Finding:

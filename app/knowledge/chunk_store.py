@@ -5,20 +5,19 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-import numpy as np
-from numpy.typing import NDArray
-from sqlalchemy import ColumnElement, Row, Select, and_, bindparam, delete, func, select, true, tuple_, update
+from sqlalchemy import ColumnElement, Row, Select, and_, delete, func, select, true, tuple_
 from sqlalchemy.dialects.postgresql import distinct_on
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from app.core.audit import AuditEntry
 from app.infra.crypto.box import Box, Place, row_key
 from app.infra.db.transaction import Transaction
+from app.knowledge import text_store
 from app.knowledge.model import Location, Passage, StoredChunk, StoredText
 from app.knowledge.store import DESCRIBED, describe
-from app.knowledge.tables import chunks, document_versions, documents, vector_changes, vector_collections
+from app.knowledge.tables import chunk_texts, chunks, document_versions, documents, vector_changes, vector_collections
+from app.knowledge.text_store import ITS_TEXT, TEXT, opened
 
-_STORED = np.dtype("<f2")
 # What search finds: the chunks of the version that a document is searched in.
 _SEARCHED = and_(
     chunks.c.usr == documents.c.usr,
@@ -53,17 +52,6 @@ def text_tag(box: Box, text: str) -> bytes:
     return box.tag("chunk", text)
 
 
-async def known_vectors(tx: Transaction, tags: Collection[bytes], model: str) -> Mapping[bytes, NDArray[np.float32]]:
-    """Return the vectors that the model has made already of the texts with these tags, of whichever document."""
-    asked = (
-        select(chunks.c.content_tag, chunks.c.id, chunks.c.vector_sealed)
-        .ext(distinct_on(chunks.c.content_tag))
-        .where(chunks.c.usr == tx.scope.usr, chunks.c.content_tag.in_(tags), chunks.c.model == model)
-        .order_by(chunks.c.content_tag)
-    )
-    return {row.content_tag: _vector(tx.box, row.id, row.vector_sealed) for row in await tx.rows(asked)}
-
-
 async def searched(tx: Transaction, tags: Collection[bytes]) -> Mapping[bytes, UUID]:
     """Return of those of the texts with these tags that are searched a chunk each."""
     return await _one_of_each(tx, chunks.c.content_tag.in_(tags), None)
@@ -88,24 +76,9 @@ async def _one_of_each(tx: Transaction, which: ColumnElement[bool], limit: int |
 
 async def texts_of(tx: Transaction, ids: Sequence[UUID]) -> dict[UUID, Sequence[str]]:
     """Return the texts of those of the chunks that are there."""
-    asked = select(chunks.c.id, chunks.c.text_sealed).where(chunks.c.usr == tx.scope.usr, chunks.c.id.in_(ids))
-    return {row.id: [_text(tx.box, row.id, row.text_sealed)] for row in await tx.rows(asked)}
-
-
-async def replace_vectors(
-    tx: Transaction, vectors: Mapping[UUID, NDArray[np.float32]], model: str, entry: AuditEntry
-) -> None:
-    """Write a model's vectors of chunks in place of those that another model has made."""
-    written = (
-        update(chunks)
-        .where(chunks.c.usr == tx.scope.usr, chunks.c.id == bindparam("chunk"))
-        .values(model=model, vector_sealed=bindparam("vector"))
-    )
-    rows = [
-        {"chunk": one, "vector": _sealed_vector(tx.box, one, np.atleast_2d(vector)[0])}
-        for one, vector in sorted(vectors.items())
-    ]
-    await tx.change(written, entry, rows)
+    asked = select(chunks.c.id, *TEXT).outerjoin(chunk_texts, ITS_TEXT)
+    rows = await tx.rows(asked.where(chunks.c.usr == tx.scope.usr, chunks.c.id.in_(ids)))
+    return {row.id: [opened(tx.box, row)] for row in rows}
 
 
 async def put(
@@ -115,7 +88,8 @@ async def put(
     pieces: Sequence[StoredChunk],
     entry: AuditEntry,
 ) -> None:
-    """Write chunks of a version over those that an earlier attempt left."""
+    """Write chunks of a version over those that an earlier attempt left. The caller holds the user's turn."""
+    await text_store.put(tx, pieces, entry)
     key = ["usr", "id"]
     values = [
         {**tx.owner, "document_id": document_id, "version": version, **_sealed(tx.box, piece)} for piece in pieces
@@ -239,15 +213,14 @@ async def passages(tx: Transaction, ids: Collection[UUID]) -> Mapping[UUID, Pass
     """Return those of the chunks with these ids that are the user's and are searched now."""
     asked = (
         select(
-            *(
-                chunks.c[name]
-                for name in ("id", "document_id", "version", "text_sealed", "location_sealed", "content_tag")
-            ),
+            *(chunks.c[name] for name in ("id", "document_id", "version", "location_sealed", "content_tag")),
+            *TEXT,
             *(document_versions.c[name] for name in DESCRIBED),
             document_versions.c.created_at,
         )
         .join_from(chunks, documents, _SEARCHED)
         .join(document_versions, _ITS_VERSION)
+        .outerjoin(chunk_texts, ITS_TEXT)
         .where(chunks.c.usr == tx.scope.usr, chunks.c.id.in_(ids))
     )
     return {row.id: _passage(row, tx.box) for row in await tx.rows(asked)}
@@ -255,20 +228,21 @@ async def passages(tx: Transaction, ids: Collection[UUID]) -> Mapping[UUID, Pass
 
 async def texts(tx: Transaction, after: UUID | None, limit: int) -> Sequence[tuple[UUID, UUID, str]]:
     """Return the next chunks that are searched: their ids, their documents' ids and their texts."""
-    asked = select(chunks.c.id, chunks.c.document_id, chunks.c.text_sealed).join(documents, _SEARCHED)
+    asked = select(chunks.c.id, chunks.c.document_id, *TEXT).join(documents, _SEARCHED).outerjoin(chunk_texts, ITS_TEXT)
     asked = asked.where(chunks.c.usr == tx.scope.usr).order_by(chunks.c.id).limit(limit)
     rows = await tx.rows(asked if after is None else asked.where(chunks.c.id > after))
-    return [(row.id, row.document_id, _text(tx.box, row.id, row.text_sealed)) for row in rows]
+    return [(row.id, row.document_id, opened(tx.box, row)) for row in rows]
 
 
 async def next_texts(tx: Transaction, document_id: UUID, version: int, after: int, limit: int) -> Sequence[StoredText]:
     """Return what chunks of a version say, in their order, those after an ordinal."""
-    columns = [chunks.c[name] for name in ("id", "ordinal", "text_sealed", "location_sealed")]
-    asked = select(*columns).filter_by(usr=tx.scope.usr, document_id=document_id, version=version)
-    rows = await tx.rows(asked.where(chunks.c.ordinal > after).order_by(chunks.c.ordinal).limit(limit))
+    columns = [chunks.c[name] for name in ("id", "ordinal", "location_sealed")]
+    asked = select(*columns, *TEXT).outerjoin(chunk_texts, ITS_TEXT).where(chunks.c.usr == tx.scope.usr)
+    asked = asked.where(chunks.c.document_id == document_id, chunks.c.version == version, chunks.c.ordinal > after)
+    rows = await tx.rows(asked.order_by(chunks.c.ordinal).limit(limit))
     places = [_location(tx.box, row.id, row.location_sealed) for row in rows]
     return [
-        StoredText(row.ordinal, _text(tx.box, row.id, row.text_sealed), place.start, place.end)
+        StoredText(row.ordinal, opened(tx.box, row), place.start, place.end)
         for row, place in zip(rows, places, strict=True)
     ]
 
@@ -281,7 +255,7 @@ def _passage(row: Row[Any], box: Box) -> Passage:  # Any: the columns of `passag
         version=row.version,
         title=said.title,
         doc_type=said.doc_type,
-        text=_text(box, row.id, row.text_sealed),
+        text=opened(box, row),
         tag=row.content_tag,
         location=_location(box, row.id, row.location_sealed),
         created_at=row.created_at,
@@ -297,20 +271,13 @@ def _sealed(box: Box, piece: StoredChunk) -> dict[str, Any]:  # Any: the values 
         "id": piece.id,
         "ordinal": piece.ordinal,
         "content_tag": piece.tag,
-        "text_sealed": box.seal(piece.chunk.text.encode(), Place("chunks", "text_sealed", piece.id)),
+        "text_tag": piece.tag,
+        # An earlier attempt, by code of before, may have left these.
+        "text_sealed": None,
+        "model": None,
+        "vector_sealed": None,
         "location_sealed": box.seal_json(shown, Place("chunks", "location_sealed", piece.id)),
-        # Kept so that an equal text isn't embedded again: one model's is enough for that.
-        "model": (model := next(iter(piece.vectors))),
-        "vector_sealed": _sealed_vector(box, piece.id, piece.vectors[model]),
     }
-
-
-def _sealed_vector(box: Box, chunk_id: UUID, vector: NDArray[np.float32]) -> bytes:
-    return box.seal(vector.astype(_STORED).tobytes(), Place("chunks", "vector_sealed", chunk_id))
-
-
-def _text(box: Box, chunk_id: UUID, sealed: bytes) -> str:
-    return box.open(sealed, Place("chunks", "text_sealed", chunk_id)).decode()
 
 
 def _location(box: Box, chunk_id: UUID, sealed: bytes) -> Location:
@@ -318,8 +285,3 @@ def _location(box: Box, chunk_id: UUID, sealed: bytes) -> Location:
     return Location(
         shown["start"], shown["end"], tuple(shown["headings"]), page=shown.get("page"), end_page=shown.get("end_page")
     )
-
-
-def _vector(box: Box, chunk_id: UUID, sealed: bytes) -> NDArray[np.float32]:
-    stored = np.frombuffer(box.open(sealed, Place("chunks", "vector_sealed", chunk_id)), _STORED)
-    return stored.astype(np.float32)

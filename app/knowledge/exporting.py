@@ -22,7 +22,7 @@ from app.knowledge.model import (
     StoredText,
     part_count,
 )
-from app.knowledge.tables import chunks, document_parts, document_versions, documents
+from app.knowledge.tables import chunk_texts, chunks, document_parts, document_versions, documents
 from app.web.records import Record, json_lines
 from app.web.wire import JsonObject, Moment
 
@@ -60,7 +60,9 @@ class DocumentRecord(Record):
 class DocumentExport:
     """Gives documents with their bytes and texts. Passages and vectors are made of these."""
 
-    tables: tuple[str, ...] = (documents.name, document_versions.name, document_parts.name, chunks.name)
+    tables: tuple[str, ...] = tuple(
+        table.name for table in (documents, document_versions, document_parts, chunks, chunk_texts)
+    )
     records: Mapping[str, type] = {FILE: DocumentRecord}
 
     async def files(self, tx: Transaction) -> AsyncIterator[ArchiveFile]:

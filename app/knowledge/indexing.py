@@ -21,7 +21,7 @@ from app.infra.db.transaction import Database
 from app.infra.embedders.models import Models
 from app.infra.segments.renewing import RenewVectors
 from app.infra.segments.store import SegmentStore
-from app.knowledge import chunk_store
+from app.knowledge import chunk_store, text_store
 from app.knowledge.service import INDEX_JOB, REBUILD_JOB, RENEW_JOB
 
 BATCH_TEXTS: Final = 500
@@ -236,5 +236,5 @@ class RebuildIndex:
 
 def chunk_renewal(db: Database, segments: SegmentStore, models: Models, keeper: VectorKeeper) -> RenewVectors:
     """Return what makes the vectors of chunks anew where the model was changed."""
-    texts, kept = chunk_store.texts_of, chunk_store.replace_vectors
+    texts, kept = chunk_store.texts_of, text_store.replace_vectors
     return RenewVectors(RENEW_JOB, db, segments, models, texts, kept, keeper.renewed)

@@ -29,7 +29,7 @@ from app.infra.extraction.extractor import ExtractionUnavailableError, Extractor
 from app.infra.extraction.model import Extracted, Heading, Layout, Refusal, RefusedError
 from app.infra.segments.packing import Item
 from app.infra.segments.store import SegmentStore
-from app.knowledge import chunk_store, store
+from app.knowledge import chunk_store, store, text_store
 from app.knowledge.chunking import chunk
 from app.knowledge.model import Chunk, Document, Failure, StoredChunk, chunk_id, part_count
 from app.knowledge.quota_store import take_turn
@@ -104,6 +104,7 @@ class IngestDocument:
     async def _fail(self, scope: Scope, document_id: UUID, version: int, failure: Failure, entry: AuditEntry) -> None:
         log.info("ingestion_failed", document=str(document_id), version=version, failure=failure.value)
         async with self._db.write(scope) as tx:
+            await take_turn(tx)
             await store.fail(tx, document_id, version, failure, entry)
             if failure is Failure.QUOTA_EXCEEDED:
                 await chunk_store.trim(tx, document_id, version, 0, entry)
@@ -166,7 +167,7 @@ class IngestDocument:
         async with self._db.read(scope) as tx:
             box = tx.box
             tags = [chunk_store.text_tag(box, piece.text) for piece in pieces]
-            known = {name: await chunk_store.known_vectors(tx, set(tags), name) for name in self._models.names}
+            known = {name: await text_store.known_vectors(tx, set(tags), name) for name in self._models.names}
         texts = dict(zip(tags, (piece.text for piece in pieces), strict=True))
         new = {tag: text for tag, text in texts.items() if any(tag not in vectors for vectors in known.values())}
         made = await self._models.embed(list(new.values()))
@@ -188,6 +189,7 @@ class IngestDocument:
         """Make this version the one that is searched, and let go of the one before, in one transaction."""
         document_id, version = document.id, document.version
         async with self._db.write(scope) as tx:
+            await take_turn(tx)
             await store.lock(tx, document_id)
             current = await store.find(tx, document_id)
             if current is None or not await store.finish(tx, document_id, version, document.encoding, entry):

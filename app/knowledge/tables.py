@@ -72,26 +72,42 @@ document_parts = owned(
     ),
 )
 
+# The texts of chunks, each once for a user, with the vector that a model has made of it. A trigger takes what no chunk
+# needs any more (revision 0028).
+chunk_texts = owned(
+    "chunk_texts",
+    Column("content_tag", LargeBinary, nullable=False),
+    Column("text_sealed", LargeBinary, nullable=False),
+    Column("model", Text, nullable=False),
+    Column("vector_sealed", LargeBinary, nullable=False),
+    PrimaryKeyConstraint("usr", "content_tag"),
+)
+
 chunks = owned(
     "chunks",
     Column("id", Uuid, nullable=False),
     Column("document_id", Uuid, nullable=False),
     Column("version", Integer, nullable=False),
     Column("ordinal", Integer, nullable=False),
-    Column("text_sealed", LargeBinary, nullable=False),
     Column("location_sealed", LargeBinary, nullable=False),
     # Equal texts of a user have equal tags: they are embedded once, and the vector store holds one vector for them.
     Column("content_tag", LargeBinary, nullable=False),
-    Column("model", Text, nullable=False),
-    Column("vector_sealed", LargeBinary, nullable=False),
+    # The same tag, where the text stands in `chunk_texts`. What was written before that has its own.
+    Column("text_tag", LargeBinary),
+    Column("text_sealed", LargeBinary),
+    Column("model", Text),
+    Column("vector_sealed", LargeBinary),
     PrimaryKeyConstraint("usr", "id"),
     ForeignKeyConstraint(
         ["usr", "document_id", "version"],
         ["document_versions.usr", "document_versions.document_id", "document_versions.version"],
         ondelete="CASCADE",
     ),
+    ForeignKeyConstraint(["usr", "text_tag"], ["chunk_texts.usr", "chunk_texts.content_tag"]),
+    CheckConstraint("text_tag is not null or text_sealed is not null", name="text"),
     Index(None, "usr", "document_id", "version", "ordinal", unique=True),
     Index(None, "usr", "content_tag"),
+    Index(None, "usr", "text_tag"),
 )
 
 # What the vector store has yet to be told: the tag came, or went. The row goes when it was told what this revision saw.

@@ -12,6 +12,7 @@ from app.infra.chroma.index import ChromaIndex
 from app.infra.db.rows import OwnedRows
 from app.infra.db.transaction import Database
 from app.knowledge.tables import (
+    chunk_texts,
     chunks,
     document_parts,
     document_versions,
@@ -23,7 +24,8 @@ from app.knowledge.tables import (
 
 def knowledge_rows(db: Database) -> OwnedRows:
     """Return the kind of a user's data that is documents, children first."""
-    return OwnedRows(db, "knowledge", (vector_changes, chunks, document_parts, document_versions, documents))
+    tables = (vector_changes, chunks, chunk_texts, document_parts, document_versions, documents)
+    return OwnedRows(db, "knowledge", tables)
 
 
 class CollectionData:

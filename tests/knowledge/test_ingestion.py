@@ -220,12 +220,16 @@ def counting(model: CountingEmbedder) -> Models:
     return Models(Model("counting@1", EmbeddingService(model)))
 
 
-@pytest.fixture
-def ingestion(knowledge: Knowledge, model: CountingEmbedder) -> IngestDocument:
+def ingestion_by(knowledge: Knowledge, model: CountingEmbedder) -> IngestDocument:
     segments = SegmentStore("chunk", IndexCache(), "counting@1")
     return IngestDocument(
         knowledge.wiring.db, segments, counting(model), Extractor(), ENOUGH, knowledge.wiring.registered
     )
+
+
+@pytest.fixture
+def ingestion(knowledge: Knowledge, model: CountingEmbedder) -> IngestDocument:
+    return ingestion_by(knowledge, model)
 
 
 def args_of(document: Document) -> dict[str, str | int]:

@@ -31,7 +31,7 @@ from app.infra.segments.renewing import RenewVectors
 from app.infra.segments.store import ROW, SegmentStore, opened, opened_segment
 from app.infra.segments.tables import segment_items, segments
 from app.knowledge.model import Mode
-from app.knowledge.tables import chunks
+from app.knowledge.tables import chunk_texts
 from app.memories.indexing import INDEX_JOB as INDEX_MEMORIES
 from app.memories.model import Content, Origin, State, Trust
 from app.memories.service import Memories
@@ -203,7 +203,7 @@ async def test_everything_is_made_anew_and_each_user_goes_over_when_all_is_made(
     assert await made(new, someone) == {(NEW,)}
     assert await found(both, someone) == await found(new, someone)
     async with new.wiring.db.read(someone) as tx:
-        assert {row.model for row in await tx.rows(select(chunks.c.model).filter_by(usr=someone.usr))} == {NEW}
+        assert {row.model for row in await tx.rows(select(chunk_texts.c.model).filter_by(usr=someone.usr))} == {NEW}
 
 
 async def test_a_worker_that_ends_in_the_middle_and_a_model_that_fails_lose_nothing(
