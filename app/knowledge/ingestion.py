@@ -32,7 +32,7 @@ from app.infra.segments.store import SegmentStore
 from app.knowledge import chunk_store, store, text_store
 from app.knowledge.chunking import chunk
 from app.knowledge.model import Chunk, Document, Failure, StoredChunk, chunk_id, part_count
-from app.knowledge.quota_store import take_turn
+from app.knowledge.quota_store import note_chunks, take_turn
 from app.knowledge.quotas import Quotas
 from app.knowledge.service import INDEX_JOB, INGEST_JOB
 
@@ -197,6 +197,7 @@ class IngestDocument:
             if not document.original_kept:
                 await store.drop_original(tx, document_id, version, entry)
             await chunk_store.trim(tx, document_id, version, len(items), entry)
+            await note_chunks(tx, entry)
             versions = [version]
             if current.indexed_version is not None:
                 versions.append(current.indexed_version)

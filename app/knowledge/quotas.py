@@ -1,7 +1,7 @@
 """How much a user may give: documents, their bytes, and the chunks that are made of them.
 
-What is there is counted anew each time, under a lock of the user's: a count that is kept beside the rows drifts from
-them, and deleting would have to remember it.
+What is there is counted anew each time, under a lock of the user's. A ready version says how many chunks it has in its
+own row, with which that goes: a count that is kept beside the rows would drift from them.
 """
 
 from collections.abc import Mapping

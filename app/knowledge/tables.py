@@ -50,12 +50,22 @@ document_versions = owned(
     Column("size_bytes", BigInteger),
     Column("content_tag", LargeBinary),
     Column("created_at", DateTime(timezone=True), nullable=False),
+    # Written when the version is ready, and never changed: it goes with its row, so that it can't be wrong.
+    Column("chunk_count", Integer),
     PrimaryKeyConstraint("usr", "document_id", "version"),
     ForeignKeyConstraint(["usr", "document_id"], ["documents.usr", "documents.id"], ondelete="CASCADE"),
     CheckConstraint("status in ('receiving', 'queued', 'processing', 'ready', 'failed')", name="status"),
     CheckConstraint("status = 'receiving' or (doc_type_tag is not null and media_type is not null)", name="complete"),
     CheckConstraint("(status = 'failed') = (failure is not null)", name="failure"),
     Index("ix_document_versions_waiting", "usr", postgresql_where=text("status in ('queued', 'processing')")),
+    Index(
+        "ix_document_versions_usage",
+        "usr",
+        "document_id",
+        postgresql_include=["tenant", "size_bytes", "chunk_count"],
+        postgresql_where=text("status <> 'receiving'"),
+    ),
+    Index("ix_document_versions_uncounted", "usr", postgresql_where=text("chunk_count IS NULL")),
 )
 
 document_parts = owned(
@@ -103,7 +113,6 @@ chunks = owned(
         ["document_versions.usr", "document_versions.document_id", "document_versions.version"],
         ondelete="CASCADE",
     ),
-    ForeignKeyConstraint(["usr", "text_tag"], ["chunk_texts.usr", "chunk_texts.content_tag"]),
     CheckConstraint("text_tag is not null or text_sealed is not null", name="text"),
     Index(None, "usr", "document_id", "version", "ordinal", unique=True),
     Index(None, "usr", "content_tag"),

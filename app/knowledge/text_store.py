@@ -1,7 +1,7 @@
 """The texts of chunks, sealed once for each user however many chunks say the same, and a vector of each.
 
-No chunk is without its text, and no text without a chunk: a key and a trigger of the database see to it, whoever
-deletes (revision 0028). Chunks of before that have texts of their own.
+No text is without a chunk: a trigger of the database sees to it, whoever deletes, and takes none that somebody holds
+who writes a chunk of it (revision 0028). Chunks of before that have texts of their own.
 """
 
 from collections.abc import Collection, Mapping, Sequence

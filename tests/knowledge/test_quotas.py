@@ -4,7 +4,9 @@ import asyncio
 from collections.abc import Awaitable, Sequence
 
 import pytest
+from sqlalchemy import select, update
 
+from app.core.audit import AuditEntry
 from app.core.errors import AppError
 from app.core.scope import Scope
 from app.core.versions import Anything, Exactly
@@ -15,6 +17,7 @@ from app.knowledge.ingestion import IngestDocument
 from app.knowledge.model import PART_BYTES, Description, Document, Failure, Status, Usage
 from app.knowledge.quotas import Quotas, Usages
 from app.knowledge.service import Documents
+from app.knowledge.tables import document_versions
 from app.knowledge.uploads import Uploads
 from tests.conftest import MakeClient, MakeScope
 from tests.knowledge.conftest import NOTE, Knowledge
@@ -133,6 +136,28 @@ async def test_two_ingestions_at_once_can_not_pass_the_quota_of_chunks_together(
     states = [(await free.read(someone, each.id)).status for each in added]
     assert states.count(Status.READY) == 2
     assert (await used(knowledge, someone)).chunks <= limit
+
+
+async def test_what_code_of_before_has_made_ready_is_counted_and_says_so_with_the_next_document(
+    knowledge: Knowledge, scope: MakeScope
+) -> None:
+    someone, entry = await scope(), AuditEntry("test", "document")
+    first = await knowledge.ready(someone, long_text(EN, 5_000))
+    await knowledge.ready(someone, long_text(EN, 2_500))
+    whole = await used(knowledge, someone)
+    of_first = update(document_versions).filter_by(usr=someone.usr, document_id=first.id).values(chunk_count=None)
+    async with knowledge.wiring.db.write(someone) as tx:
+        await tx.change(of_first, entry)
+    assert whole.chunks > 5
+    assert await used(knowledge, someone) == whole
+    last = await knowledge.ready(someone, "And this.")
+    async with knowledge.wiring.db.read(someone) as tx:
+        said = await tx.rows(select(document_versions.c.chunk_count).filter_by(usr=someone.usr))
+    assert None not in {row.chunk_count for row in said}
+    assert (await used(knowledge, someone)).chunks == sum(row.chunk_count for row in said) == whole.chunks + 1
+    for document in (first, last):
+        await knowledge.documents.delete(someone, document.id, Anything(), None)
+    assert 0 < (await used(knowledge, someone)).chunks < whole.chunks
 
 
 async def test_usage_is_shown_to_its_user_alone(knowledge: Knowledge, client: MakeClient, scope: MakeScope) -> None:

@@ -16,8 +16,10 @@ from app.core.scope import Scope
 from app.core.versions import Anything
 from app.knowledge import chunk_store, ingestion, sharing
 from app.knowledge.ingestion import IngestDocument
-from app.knowledge.model import Chunk, Description, Document, Location, Mode, StoredChunk, chunk_id
-from app.knowledge.tables import chunk_texts, chunks
+from app.knowledge.model import Chunk, Description, Document, Location, Mode, StoredChunk, Usage, chunk_id
+from app.knowledge.quota_store import take_turn
+from app.knowledge.quotas import Usages
+from app.knowledge.tables import chunk_texts, chunks, document_versions, documents
 from app.settings import Settings
 from tests.conftest import MakeScope, eventually
 from tests.knowledge.conftest import NOTE, Knowledge
@@ -59,6 +61,15 @@ async def passages(knowledge: Knowledge, someone: Scope, document: Document) -> 
         ids = await chunk_store.ids_of_version(tx, document.id, document.version)
         found = (await chunk_store.passages(tx, ids)).values()
     return [one.text for one in sorted(found, key=lambda one: one.location.start)]
+
+
+async def counted(knowledge: Knowledge, someone: Scope) -> Usage:
+    """Count what there is one by one."""
+    async with knowledge.wiring.db.read(someone) as tx:
+        sizes = await tx.rows(select(document_versions.c.size_bytes).filter_by(usr=someone.usr))
+        places = await tx.rows(select(chunks.c.id).filter_by(usr=someone.usr))
+        kept = await tx.rows(select(documents.c.id).filter_by(usr=someone.usr))
+    return Usage(len(kept), sum(row.size_bytes for row in sizes), len(places))
 
 
 async def test_equal_passages_of_a_user_are_one_text_that_goes_with_the_last_of_them(
@@ -154,6 +165,7 @@ async def test_whatever_is_done_at_once_every_passage_has_its_text_and_every_tex
     assert found == {name: [TEXTS[number] for number in clauses] for name, clauses in asked.items()}
     there, needed = await stored(knowledge, someone)
     assert set(there) == needed
+    assert await knowledge.service(Usages).read(someone) == await counted(knowledge, someone)
 
 
 @asynccontextmanager
@@ -187,11 +199,11 @@ async def test_code_of_before_that_deletes_while_the_same_text_is_ingested_takes
     first = await knowledge.documents.add(someone, lease(0, 1), Description("first"), None)
     await by_counting.run(someone, args_of(first))
     second = await knowledge.documents.add(someone, lease(1, 0), Description("second"), None)
-    # It has deleted, and not committed: the ingestion waits for it, and then writes the texts anew.
+    # It has deleted, and not committed: the ingestion waits for its turn, and then writes the texts anew.
     async with code_of_before(settings, someone) as before:
         await before.execute("DELETE FROM documents WHERE id = $1", first.id)
         ingesting = asyncio.create_task(by_counting.run(someone, args_of(second)))
-        await eventually(lambda: waits(settings, "INSERT INTO chunk_texts%"))
+        await eventually(lambda: waits(settings, "SELECT pg_advisory_xact_lock%"))
     await ingesting
     assert await passages(knowledge, someone, second) == [TEXTS[1], TEXTS[0]]
     # It deletes what an ingestion has just written chunks of, and not committed: it waits, and leaves the texts.
@@ -203,6 +215,7 @@ async def test_code_of_before_that_deletes_while_the_same_text_is_ingested_takes
 
     vector = CountingEmbedder().embed([TEXTS[0]])[0]
     async with knowledge.wiring.db.write(someone) as tx:
+        await take_turn(tx)
         tag = chunk_store.text_tag(tx.box, TEXTS[0])
         place = chunk_id(third.id, 1, 0)
         piece = StoredChunk(place, 0, Chunk(TEXTS[0], Location(0, len(TEXTS[0]))), tag, {"counting@1": vector})
