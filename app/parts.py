@@ -16,6 +16,7 @@ from app.context.changes.service import MarkLog
 from app.context.exporting import ContextExport
 from app.context.log import MemoryLog
 from app.context.service import Contexts, Models
+from app.core.account import Counted, CountedBy
 from app.core.ageing import Ageing
 from app.core.evidence import EvidenceCheck
 from app.core.jobs import Handler
@@ -53,29 +54,36 @@ from app.knowledge.uploads import SweepUpload, Uploads
 from app.knowledge.userdata import CollectionData, knowledge_rows
 from app.knowledge.vectors import CheckedIndex, ChromaVectors, ExactIndex
 from app.knowledge.watching import Watching
+from app.memories import store as memory_store
 from app.memories import tables as memory_tables
 from app.memories.expiring import ExpireMemory
 from app.memories.exporting import MemoryExport
 from app.memories.indexing import IndexMemories, MemoryIndex, memory_renewal
 from app.memories.listing import MemoryListing
+from app.memories.model import MAX_MEMORIES
 from app.memories.search import MemorySearch
 from app.memories.service import Memories
 from app.memories.source import MemorySource
 from app.memories.updates import MemoryUpdates
 from app.portability.omissions import LEFT_OUT
 from app.portability.service import Exports
+from app.preferences import candidate_store
+from app.preferences import store as preference_store
 from app.preferences import tables as preference_tables
 from app.preferences.candidate_listing import CandidateListing
 from app.preferences.candidates import Candidates
 from app.preferences.catalogue.service import Catalogue
 from app.preferences.exporting import PreferenceExport
 from app.preferences.former import FormerPreferences
+from app.preferences.judgement import MAX_CANDIDATES
 from app.preferences.listing import PreferenceListing
+from app.preferences.model import MAX_PREFERENCES
 from app.preferences.proposals import Proposals
 from app.preferences.service import Preferences
 from app.preferences.source import PreferenceSource
 from app.preferences.updates import PreferenceUpdates
 from app.profile import tables as profile_tables
+from app.profile.counting import count_fields
 from app.profile.exporting import ProfileExport
 from app.profile.former import FormerFacts
 from app.profile.listing import ProfileListing
@@ -86,6 +94,7 @@ from app.sessions import store as session_store
 from app.sessions import tables as session_tables
 from app.sessions.ageing import OldMessages
 from app.sessions.claiming import Claims
+from app.sessions.counting import count_messages, count_sessions
 from app.sessions.evidence import MessageEvidence
 from app.sessions.exchange import Exchanges
 from app.sessions.exporting import SessionExport
@@ -116,7 +125,9 @@ from app.verifications.tokens import Tokens
 
 @dataclass(frozen=True)
 class Parts:
-    """What one feature adds: what its routes ask for, its jobs, its sources, its data, its part of the one list."""
+    """What one feature adds: what its routes ask for, its jobs, its sources, its data, its part of the one list, and
+    what counts it.
+    """
 
     provided: Mapping[type, object]
     handlers: Sequence[Handler] = ()
@@ -124,6 +135,7 @@ class Parts:
     data: Sequence[UserData] = ()
     listings: Sequence[Listing] = ()
     ageing: Sequence[Ageing] = ()
+    counted: Sequence[Counted[Transaction]] = ()
 
 
 def kept_answers(db: Database) -> Parts:
@@ -142,6 +154,7 @@ def memories(base: Base) -> tuple[MemorySearch, Parts]:
         ageing=[renewal],
         sources=[MemorySource(base.db, search, base.models)],
         listings=[MemoryListing(base.db)],
+        counted=[CountedBy("memory", MemoryListing.permission, "memories", memory_store.count, MAX_MEMORIES)],
         data=[OwnedRows(base.db, "memories", tables)],
     )
 
@@ -172,6 +185,10 @@ def sessions(base: Base, facts: MemorySearch) -> tuple[Sessions, Parts]:
         ageing=[old, renewal],
         sources=[SessionSource(views), RecallSource(base.db, recalls)],
         listings=[SessionListing(base.db)],
+        counted=[
+            CountedBy("session", SessionListing.permission, "sessions", count_sessions),
+            CountedBy("message", SessionListing.permission, "messages", count_messages),
+        ],
         data=[OwnedRows(base.db, "sessions", (session_tables.messages, session_tables.sessions)), heard],
     )
 
@@ -203,7 +220,7 @@ def preferences(base: Base) -> Parts:
         preference_tables.preference_versions,
         preference_tables.preferences,
     )
-    evidence = _evidence()
+    evidence, may_read = _evidence(), PreferenceListing.permission
     return Parts(
         provided={
             Preferences: Preferences(base.db, evidence, base.answers),
@@ -213,6 +230,10 @@ def preferences(base: Base) -> Parts:
         },
         sources=[PreferenceSource(base.db)],
         listings=[PreferenceListing(base.db), CandidateListing(base.db)],
+        counted=[
+            CountedBy("preference", may_read, "preferences", preference_store.count, MAX_PREFERENCES),
+            CountedBy("candidate", may_read, "candidates", candidate_store.count_waiting, MAX_CANDIDATES),
+        ],
         data=[OwnedRows(base.db, "preferences", tables)],
     )
 
@@ -222,6 +243,7 @@ def profile(base: Base) -> Parts:
         provided={Profiles: Profiles(base.db, _evidence(), base.answers)},
         sources=[ProfileSource(base.db)],
         listings=[ProfileListing(base.db)],
+        counted=[CountedBy("profile", ProfileListing.permission, "profile", count_fields)],
         data=[OwnedRows(base.db, "profile", (profile_tables.profile_versions, profile_tables.profiles))],
     )
 
@@ -237,10 +259,11 @@ def knowledge(base: Base, registered: Registered) -> Parts:
     settings, reranking = base.settings, Reranking(base.reranker)
     search = Search(db, segments, models, vectors, settings.exact_max_chunks, superseding(), reranking)
     quotas = Quotas(settings.quota_documents, settings.quota_bytes, settings.quota_chunks)
+    usages = Usages(db, quotas)
     provided = (
         Documents(db, segments, quotas),
         Uploads(db, quotas, settings.max_upload_bytes),
-        Usages(db, quotas),
+        usages,
         Watching(db),
         search,
     )
@@ -249,6 +272,7 @@ def knowledge(base: Base, registered: Registered) -> Parts:
         handlers=[IngestDocument(db, segments, models, Extractor(), quotas, registered), *keeping, SweepUpload(db)],
         sources=[KnowledgeSource(search)],
         listings=[DocumentListing(db)],
+        counted=[usages],
         ageing=[renewal, LostVectors(db, keeper)],
         data=[knowledge_rows(db), CollectionData(db, collections)],
     )

@@ -3,6 +3,7 @@
 from fastapi import APIRouter
 
 from app.access import routes as access_routes
+from app.account import routes as account_routes
 from app.audit import routes as audit_routes
 from app.context import routes as context_routes
 from app.context.changes import routes as change_routes
@@ -34,6 +35,7 @@ def routers() -> list[APIRouter]:
         event_routes.router,
         change_routes.router,
         context_routes.router,
+        account_routes.router,
         erasure_routes.router,
         portability_routes.router,
         access_routes.router,

@@ -9,6 +9,7 @@ from datetime import timedelta
 from sqlalchemy import MetaData
 
 from app import parts
+from app.account.service import Accounts
 from app.base import Base, open_base
 from app.core.jobs import Handler
 from app.core.memory import UserData
@@ -72,11 +73,10 @@ async def build(settings: Settings) -> AsyncIterator[Wiring]:
             parts.knowledge(base, registered),
         ]
         listings = [listing for feature in features for listing in feature.listings]
-        overviews = Overviews(base.db, listings, parts.superseding())
         sources = [source for feature in features for source in feature.sources]
         contexts, context_parts = parts.context(base, sources, listings)
         features += [
-            parts.Parts({Overviews: overviews}),
+            _of_all_kinds(base.db, features),
             context_parts,
             parts.guests(base, sessions, contexts),
             parts.verifications(base, registered),
@@ -115,6 +115,14 @@ async def build(settings: Settings) -> AsyncIterator[Wiring]:
             lease=base.lease,
             pings=_pings(base),
         )
+
+
+def _of_all_kinds(db: Database, features: Sequence[parts.Parts]) -> parts.Parts:
+    listings = [listing for feature in features for listing in feature.listings]
+    counted = [counted for feature in features for counted in feature.counted]
+    return parts.Parts(
+        {Overviews: Overviews(db, listings, parts.superseding()), Accounts: Accounts(db, counted)},
+    )
 
 
 def _pings(base: Base) -> Mapping[str, Callable[[], Awaitable[object]]]:

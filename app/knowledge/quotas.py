@@ -4,12 +4,14 @@ What is there is counted anew each time, under a lock of the user's. A ready ver
 own row, with which that goes: a count that is kept beside the rows would drift from them.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from uuid import UUID
 
+from app.core.account import Amount
 from app.core.audit import AuditEntry
 from app.core.errors import AppError
+from app.core.remembered import RememberedKind
 from app.core.scope import Scope
 from app.infra.db.transaction import Database, Transaction
 from app.knowledge import quota_store
@@ -53,7 +55,10 @@ _NAMES: Mapping[str, str] = {"documents": "documents", "size_bytes": "bytes", "c
 
 
 class Usages:
-    """Tells users what their documents take."""
+    """Tells users what their documents take. A Counted of app.core.account."""
+
+    kind = RememberedKind.DOCUMENT.value
+    permission = "knowledge:read"
 
     def __init__(self, db: Database, quotas: Quotas) -> None:
         """Take the doors, and what is allowed."""
@@ -65,3 +70,8 @@ class Usages:
         async with self._db.read(scope) as tx:
             tx.saw(AuditEntry("read", "usage"))
             return await quota_store.usage(tx)
+
+    async def amounts(self, tx: Transaction) -> Sequence[Amount]:
+        """Return what is kept of what is allowed."""
+        usage, limits = asdict(await quota_store.usage(tx)), asdict(self.quotas)
+        return [Amount(shown, usage[name], limits[name]) for name, shown in _NAMES.items()]

@@ -175,3 +175,29 @@ async def test_usage_is_shown_to_its_user_alone(knowledge: Knowledge, client: Ma
     assert {share["used"] for share in (await bob.get("/v1/knowledge/usage")).json().values()} == {0}
     await alice.delete(made.headers["location"], headers={"If-Match": "*"})
     assert {share["used"] for share in (await alice.get("/v1/knowledge/usage")).json().values()} == {0}
+
+
+@pytest.mark.usefixtures("worker")
+async def test_what_is_told_stays_true_while_documents_come_and_go_at_once(client: MakeClient) -> None:
+    alice = await client("alice")
+
+    async def live(number: int) -> None:
+        """Upload a document, wait until it is ready, and delete every second one."""
+        body = {"text": f"{number}. {long_text(EN, 3_000)}", "doc_type": "note"}
+        made = (await alice.post("/v1/knowledge/documents", json=body)).raise_for_status()
+        path = made.headers["location"]
+        told = (await alice.get(f"{path}/events", params={"wait_s": 30})).json()
+        assert told["status"] == "ready", told
+        if number % 2:
+            (await alice.delete(path, headers={"If-Match": "*"})).raise_for_status()
+
+    await asyncio.gather(*(live(number) for number in range(4)))
+    kept = (await alice.get("/v1/knowledge/documents")).json()["items"]
+    quotas = (await alice.get("/v1/users/me")).json()["quotas"]
+    assert len(kept) == quotas["documents"]["used"] == 2
+    assert quotas["bytes"]["used"] == sum(each["size_bytes"] for each in kept)
+    assert quotas["chunks"]["used"] > 2
+    for each in kept:
+        await alice.delete(f"/v1/knowledge/documents/{each['id']}", headers={"If-Match": "*"})
+    quotas = (await alice.get("/v1/users/me")).json()["quotas"]
+    assert {quotas[name]["used"] for name in ("documents", "bytes", "chunks")} == {0}

@@ -1,0 +1,13 @@
+"""What there is of a user as data."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from app.core.account import Amount
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """How much there is of each kind that the caller may read; the first amount of a kind counts its items."""
+
+    amounts: Mapping[str, Sequence[Amount]]
