@@ -12,7 +12,7 @@ from app.infra.audit.ledger import Ledger
 from app.infra.audit.writer import AuditWriter
 from app.infra.chroma.client import ChromaClient
 from app.infra.crypto.master import MasterKeys
-from app.infra.db.engine import make_engine
+from app.infra.db.engine import STATEMENT_TIMEOUT_S, make_engine
 from app.infra.db.generations import Generations
 from app.infra.db.group_commit import GroupCommit
 from app.infra.db.rows import OwnedRows
@@ -74,12 +74,15 @@ class Base:
     cache: IndexCache
 
 
-async def open_base(settings: Settings, log: AuditWriter, stack: AsyncExitStack) -> Base:
+async def open_base(
+    settings: Settings, log: AuditWriter, stack: AsyncExitStack, statement_timeout_s: float = STATEMENT_TIMEOUT_S
+) -> Base:
     """Connect to everything, and leave it to the stack to close it."""
     engine = make_engine(
         settings.database_url.get_secret_value(),
         settings.db_pool_size,
         statement_cache_size=settings.db_statement_cache,
+        statement_timeout_s=statement_timeout_s,
     )
     stack.push_async_callback(engine.dispose)
     store = KeyStore(await open_pool(settings.keys_url.get_secret_value(), KEYS_POOL))
@@ -93,7 +96,7 @@ async def open_base(settings: Settings, log: AuditWriter, stack: AsyncExitStack)
     stack.push_async_callback(chroma.close)
     wanted = await _model(settings.embedder, settings, stack)
     before = await _model(settings.embedder_before, settings, stack) if settings.embedder_before else None
-    models = Models(wanted, before)
+    models = Models(wanted, before, settings.embedder_deadline_s)
     summariser = _model_summariser(settings)
     if summariser is not None:
         stack.push_async_callback(summariser.close)

@@ -10,6 +10,7 @@ from fastapi import Depends, FastAPI
 
 from app import routing, wiring
 from app.infra.db import migrations
+from app.infra.db.engine import API_STATEMENT_TIMEOUT_S
 from app.infra.observability.logs import set_up_logs
 from app.settings import Settings
 from app.web import contract, health, refusals
@@ -96,7 +97,10 @@ def _lifespan(settings: Settings) -> Lifespan:
             readiness.become(State.UNSUPPORTED_SCHEMA)
             yield
             return
-        async with wiring.build(settings) as wired, httpx.AsyncClient(timeout=FETCH_TIMEOUT_S) as client:
+        async with (
+            wiring.build(settings, API_STATEMENT_TIMEOUT_S) as wired,
+            httpx.AsyncClient(timeout=FETCH_TIMEOUT_S) as client,
+        ):
             app.state.provided = wired.provided
             app.state.directory = wired.directory
             app.state.registered = wired.registered

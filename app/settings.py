@@ -96,6 +96,12 @@ class Settings(BaseSettings):
     embedder_before: str = Field(
         "", description="The one before it, while a change is under way: asked until a user's vectors are made anew."
     )
+    embedder_deadline_s: float = Field(
+        2.0,
+        gt=0,
+        le=600,
+        description="Seconds that a question waits for its vector; then it is answered by its words.",
+    )
     summariser: Literal["extractive", "openai"] = Field(
         "extractive", description="What summarises sessions: rules, or the model below with the rules behind it."
     )

@@ -19,6 +19,7 @@ from app.infra.audit.sealing import Sealer
 from app.infra.audit.writer import AuditWriter
 from app.infra.chroma.files import ChromaFiles
 from app.infra.db.base import metadata as declarations
+from app.infra.db.engine import STATEMENT_TIMEOUT_S
 from app.infra.db.transaction import Database
 from app.infra.keys.directory import Directory
 from app.infra.keys.vault import Vault
@@ -56,12 +57,12 @@ def metadata() -> MetaData:
 
 
 @asynccontextmanager
-async def build(settings: Settings) -> AsyncIterator[Wiring]:
+async def build(settings: Settings, statement_timeout_s: float = STATEMENT_TIMEOUT_S) -> AsyncIterator[Wiring]:
     """Build everything, start what runs in the background, and close it in the end."""
     async with AsyncExitStack() as stack:
         url = settings.database_log_url.get_secret_value()
         log = AuditWriter(url, awaits_reads=settings.audit_reads == "durable")
-        base = await open_base(settings, log, stack)
+        base = await open_base(settings, log, stack, statement_timeout_s)
         registered = RegisteredPatterns(base.db)
         facts, memory_parts = parts.memories(base)
         sessions, session_parts = parts.sessions(base, facts)

@@ -103,6 +103,7 @@ def settings(stack: Stack) -> Settings:
             "data_dir": stack.data,
             "drain_s": 0,
             "context_deadline_s": 20,  # a busy machine is no reason for a test to fail
+            "embedder_deadline_s": 20,
         },
     )
 

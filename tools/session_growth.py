@@ -112,6 +112,7 @@ def _settings(stack: Stack) -> Settings:
             "redis_url": urls.redis,
             "chroma_url": urls.chroma,
             "context_deadline_s": 20,
+            "embedder_deadline_s": 20,
         }
     )
 

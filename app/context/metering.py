@@ -5,10 +5,8 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from app.context.model import Feedback, LogEntry
-from app.core.assembly import Decision, Reason
+from app.core.assembly import MISSED, Decision
 from app.core.usage import Mark, Use
-
-_MISSED = frozenset({Reason.SOURCE_LATE, Reason.SOURCE_FAILED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +43,7 @@ def _use(kind: str, took_us: int, decisions: Sequence[Decision]) -> Use:
         hits=len(loaded),
         tokens=sum(decision.tokens for decision in loaded),
         took_us=took_us,
-        missed=any(decision.reason in _MISSED for decision in decisions),
+        missed=any(decision.reason in MISSED for decision in decisions),
     )
 
 

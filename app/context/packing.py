@@ -143,7 +143,8 @@ def _decision(candidate: Candidate, tokens: int, refused: Reason | None, *, load
     reason = Reason.LOADED if loaded else refused or Reason.OVER_BUDGET
     places = [each.place for each in candidate.superseded]
     newer = tuple(dict.fromkeys(Newer(place.kind.value, place.id, place.version) for place in places))
-    return Decision(candidate.kind, candidate.id, candidate.version, loaded, reason, tokens, candidate.score, newer)
+    told = (candidate.score, newer, candidate.part)
+    return Decision(candidate.kind, candidate.id, candidate.version, loaded, reason, tokens, *told)
 
 
 def _blocks(ranked: Sequence[Candidate], chosen: Sequence[int], headings: dict[str, str]) -> list[Block]:

@@ -1,6 +1,7 @@
 """Context assembly: asks every source at once, packs what came in time, and keeps the reasons."""
 
 import asyncio
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -13,7 +14,7 @@ from app.context.gathering import REQUIRED_EXTRA_S, Gathered, gather, unread, wi
 from app.context.metering import uses
 from app.context.model import Call, LogEntry, Shown
 from app.context.packing import REVISION, Count, pack
-from app.core.assembly import IMPLIED, Ask, Assembled, Packed, Reason
+from app.core.assembly import IMPLIED, MISSED, Ask, Assembled, Packed, Reason
 from app.core.audit import AuditEntry
 from app.core.errors import AppError
 from app.core.ids import show, uuid7
@@ -29,6 +30,9 @@ from app.infra.db.transaction import Database, Transaction
 
 # What is read from user memory itself, at the snapshot.
 CURRENT: Final = frozenset({"preferences", "profile"})
+# Of the deadline so much may go into waiting for the embedder and the vector store: who has waited in vain still needs
+# time to look for words.
+WAITING_SHARE: Final = 0.6
 # What the log keeps the words of: the session's summary changes, and is nowhere else as it was.
 SUMMARY: Final = frozenset({"constraints", "summary"})
 
@@ -115,14 +119,17 @@ class Contexts:
             now=now,
             # The number is always named: sources that were asked for `now` would see a change made in between.
             snapshot=snapshot.number,
+            waits_until_s=time.monotonic() + self._deadline_s * WAITING_SHARE,
         )
         gathered = await gather(self._sources, scope, question, ask.require, self._deadline_s)
         failures = [*gathered.failures, *(unread(kind, Reason.NO_SCOPE) for kind in sorted(ask.no_scope))]
-        missing = sorted({failure.kind for failure in gathered.failures} | (ask.no_scope - IMPLIED))
-        if ask.require.intersection(missing):
+        unread_kinds = {failure.kind for failure in gathered.failures}
+        if ask.require & unread_kinds:
             raise AppError("store_unavailable", "a required kind of memory", headers={"Retry-After": "1"})
         packed = await asyncio.to_thread(self._packed, gathered, outdated, ask)
         packed = replace(packed, decisions=[*packed.decisions, *failures])
+        missed = {decision.kind for decision in packed.decisions if decision.reason in MISSED}
+        missing = sorted(missed | (ask.no_scope - IMPLIED))
         used = uses(gathered.asked, ask.include, packed.decisions)
         return Assembled(uuid7(), snapshot, packed, missing), used
 

@@ -155,6 +155,7 @@ def _written(decision: Decision) -> dict[str, Any]:
         "tokens": decision.tokens,
         "score": None if decision.score is None else round(decision.score, 4),
         "superseded": [{"kind": each.kind, "id": each.id, "version": each.version} for each in decision.superseded],
+        **({"part": decision.part} if decision.part else {}),
     }
 
 
@@ -169,6 +170,7 @@ def _decision(kept: Mapping[str, Any]) -> Decision:
         kept["score"],
         # Lines of before were held against nothing.
         tuple(Newer(each["kind"], each["id"], each["version"]) for each in kept.get("superseded", ())),
+        kept.get("part"),
     )
 
 

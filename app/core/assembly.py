@@ -3,10 +3,10 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol
+from typing import Final, Protocol
 from uuid import UUID
 
-from app.core.memory import Candidate
+from app.core.memory import Candidate, Tier
 from app.core.moments import Snapshot
 from app.core.scope import Scope
 
@@ -37,6 +37,17 @@ class Reason(StrEnum):
     SOURCE_FAILED = "source_failed"
 
 
+# Why a kind, or a part of it, wasn't asked in the end.
+MISSED: Final = frozenset({Reason.SOURCE_LATE, Reason.SOURCE_FAILED})
+# The part of a kind that is found by its meaning.
+DENSE: Final = "dense"
+
+
+def without_dense(kind: str, reason: Reason) -> Candidate:
+    """Return what tells that a kind was looked for by its words alone, and why."""
+    return Candidate(kind, "", 0, "", Tier.FOUND, "", ignored=reason, part=DENSE)
+
+
 @dataclass(frozen=True, slots=True)
 class Newer:
     """An item of user memory that has something newer than a text: what it is, its id on the wire and its version."""
@@ -51,7 +62,8 @@ class Decision:
     """What became of one memory, or of a whole kind (then `id` is empty). Ids and numbers only: it is kept in the
     log.
 
-    `superseded` are the items of user memory that its words are older than.
+    `superseded` are the items of user memory that its words are older than. With a `part`, that alone is missing of the
+    kind: what was found without it may be loaded.
     """
 
     kind: str
@@ -62,6 +74,7 @@ class Decision:
     tokens: int
     score: float | None = None
     superseded: Sequence[Newer] = ()
+    part: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,6 +31,8 @@ class Question:
     limit: int = 3
     # The change number that user memory is asked at; None: as it is now.
     snapshot: int | None = None
+    # Until when (time.monotonic) a source waits for what makes its answer better and isn't needed for one.
+    waits_until_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +62,8 @@ class Candidate:
     covers: Sequence[str] = ()
     # Which of its words aren't current any more.
     superseded: Sequence[Superseded] = ()
+    # What of its kind this tells of, where it is no memory: "dense", that nothing was looked for by its meaning.
+    part: str | None = None
 
 
 class Source(Protocol):

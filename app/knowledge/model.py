@@ -11,6 +11,7 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
+from app.core.assembly import Reason
 from app.core.superseding import Superseded
 from app.infra.extraction.model import MediaType
 
@@ -225,6 +226,8 @@ class Query:
     with_details: bool = False
     # Whether a model is to put them in order, where there is one.
     rerank: bool = False
+    # Until when (time.monotonic) the embedder and the vector store are waited for, where that isn't as long as usual.
+    waits_until_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,10 +278,11 @@ class Hit:
 @dataclass(frozen=True, slots=True)
 class Found:
     """The hits, best first, how they were looked for, how many of the user's documents wait to be indexed, and whether
-    a model has put the hits in order.
+    a model has put the hits in order. `lacks` says why nothing was looked for by its meaning, where that was wanted.
     """
 
     hits: Sequence[Hit]
     mode: Mode
     pending: int
     reranked: Reranked = Reranked.OFF
+    lacks: Reason | None = None

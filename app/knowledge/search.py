@@ -18,8 +18,7 @@ from app.core.superseding import NOTHING_OUTDATED, Outdated, Superseding
 from app.core.text.highlights import highlights
 from app.core.text.terms import terms
 from app.infra.db.transaction import Database, Transaction
-from app.infra.embedders.models import Models
-from app.infra.embedders.port import EmbedderMisconfiguredError, EmbedderUnavailableError
+from app.infra.embedders.models import Asked, Models
 from app.infra.segments.index import ANYTHING, Filters, Hints, Index
 from app.infra.segments.index import Half as ScoredHalf
 from app.infra.segments.index import Hit as Scored
@@ -38,11 +37,13 @@ SPARE_CANDIDATES: Final = 150
 SPARE_FACTOR: Final = 4
 SPARE: Final = 20
 
+NOT_ASKED: Final = Asked({})
+
 log = structlog.get_logger("cairn.knowledge")
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _Prepared:
     """A query made ready: the user's index, the query's keyed terms and its vector, and what may be found."""
 
     query: Query
@@ -65,13 +66,17 @@ class _Asked:
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """What a look came to: what was ranked, the passages that are there of it, and what isn't current any more."""
+    """What a look came to: what was ranked, the passages that are there of it, and what isn't current any more.
+
+    `is_of_any`: the user has something that could be found.
+    """
 
     scored: Sequence[Scored]
     passages: Mapping[UUID, Passage]
     mode: Mode
     outdated: Outdated
     pending: int
+    is_of_any: bool
 
 
 class Search:
@@ -100,7 +105,8 @@ class Search:
 
     async def search(self, scope: Scope, query: Query) -> Found:
         """Return the best passages. Raises `store_unavailable` where only the meaning is asked and no model answers."""
-        vectors = await self._by_model(query)
+        asked = NOT_ASKED if query.mode is Mode.LEXICAL else await self._models.ask(query.text, query.waits_until_s)
+        vectors = asked.vectors
         seen = await self._look(scope, query, vectors) or await self._look_at_once(scope, query, vectors)
         reranks = query.rerank and self._reranking.is_on
         hits = _hits(seen.scored, seen.passages, seen.mode, max(query.top_k, READ) if reranks else query.top_k)
@@ -110,7 +116,7 @@ class Search:
         hits = hits[: query.top_k]
         if query.with_details:
             hits = await asyncio.to_thread(_detailed, hits, query.text, seen.outdated)
-        return Found(hits, seen.mode, seen.pending, reranked)
+        return Found(hits, seen.mode, seen.pending, reranked, asked.lacks if seen.is_of_any else None)
 
     async def _look(self, scope: Scope, query: Query, vectors: ByModel) -> _Seen | None:
         """Return what is found, None where it changed meanwhile: with a version that was ranked and is gone when it is
@@ -127,7 +133,7 @@ class Search:
             passages = await chunk_store.passages(tx, [one.item for one in scored])
             if len(passages) < len(scored):
                 return None
-            return _Seen(scored, passages, asked.mode, await self._outdated(tx, query), pending)
+            return _Seen(scored, passages, asked.mode, await self._outdated(tx, query), pending, len(asked.index) > 0)
 
     async def _look_at_once(self, scope: Scope, query: Query, vectors: ByModel) -> _Seen:
         """Return what is found in one snapshot, by the index that asks nobody else."""
@@ -137,9 +143,9 @@ class Search:
             asked = await self._asked(tx, query, vectors)
             scored = await asyncio.to_thread(_ranked, asked, asked.limit)
             passages = await chunk_store.passages(tx, [one.item for one in scored])
-            return _Seen(scored, passages, asked.mode, await self._outdated(tx, query), pending)
+            return _Seen(scored, passages, asked.mode, await self._outdated(tx, query), pending, len(asked.index) > 0)
 
-    async def _asked(self, tx: Transaction, query: Query, vectors: ByModel) -> _Asked:
+    async def _asked(self, tx: Transaction, query: Query, vectors: ByModel) -> _Prepared:
         filters = ANYTHING
         if query.limits != EVERYTHING:
             filters = Filters(groups=await filter_store.matching(tx, query.limits))
@@ -151,28 +157,19 @@ class Search:
         if query.mode is not Mode.DENSE:
             words = tx.box.term_ids(terms(query.text))
             hints = Hints(characters=await character_ids(tx.box, query.text))
-        return _Asked(query, index, words, vector, filters, hints)
+        return _Prepared(query, index, words, vector, filters, hints)
 
     async def _outdated(self, tx: Transaction, query: Query) -> Outdated:
         return await self._superseding.look(tx) if query.with_details else NOTHING_OUTDATED
 
-    async def _by_model(self, query: Query) -> ByModel:
-        """Return the question's vectors by each model that answers."""
-        if query.mode is Mode.LEXICAL:
-            return {}
-        try:
-            return await self._models.ask(query.text)
-        except (EmbedderUnavailableError, EmbedderMisconfiguredError) as error:
-            log.warning("searched_by_words_alone", error=type(error).__name__)
-            return {}
-
-    async def _scored(self, scope: Scope, asked: _Asked) -> Sequence[Scored] | None:
+    async def _scored(self, scope: Scope, asked: _Prepared) -> Sequence[Scored] | None:
         """Return the best; None where the vector store knows what came after the index was read."""
         is_large = len(asked.index) > self._exact_max_chunks
         is_limited = asked.query.limits != EVERYTHING
         # The vector store knows no languages: what is said in another one than the question isn't among its nearest.
         if asked.vector is not None and is_large and not is_limited and asked.index.is_of_one_language:
-            proposed = await self._vectors.nearest(scope, asked.index, asked.vector, CANDIDATES + SPARE_CANDIDATES)
+            wanted, until_s = CANDIDATES + SPARE_CANDIDATES, asked.query.waits_until_s
+            proposed = await self._vectors.nearest(scope, asked.index, asked.vector, wanted, until_s)
             if not await asyncio.to_thread(asked.index.holds, proposed):
                 return None
             near = await asyncio.to_thread(asked.index.nearest, asked.vector, CANDIDATES, proposed)
@@ -183,7 +180,7 @@ class Search:
         return await asyncio.to_thread(_ranked, asked, asked.limit)
 
 
-def _ranked(asked: _Asked, limit: int) -> Sequence[Scored]:
+def _ranked(asked: _Prepared, limit: int) -> Sequence[Scored]:
     return asked.index.search(
         asked.terms, asked.vector, weights=DOCUMENTS, filters=asked.filters, hints=asked.hints, top_k=limit
     )

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
-from app.core.assembly import Reason
+from app.core.assembly import Reason, without_dense
 from app.core.ids import show
 from app.core.memory import Candidate, Question, Tier
 from app.core.ranking import matches
@@ -30,12 +30,14 @@ class KnowledgeSource:
         """Return the best passages, best first, and some that others match better than, marked so."""
         if not self.kinds & question.include or not question.text.strip():
             return []
-        found = await self._search.search(scope, Query(question.text, question.limit + BEYOND))
+        wanted = Query(question.text, question.limit + BEYOND, waits_until_s=question.waits_until_s)
+        found = await self._search.search(scope, wanted)
         matching = [hit for hit in found.hits if matches(hit.lexical, hit.dense)][: question.limit]
         beyond = [hit for hit in found.hits if hit not in matching]
-        return [_candidate(hit, order) for order, hit in enumerate(matching)] + [
+        judged = [_candidate(hit, order) for order, hit in enumerate(matching)] + [
             _candidate(hit, order, Reason.BELOW_THRESHOLD) for order, hit in enumerate(beyond, len(matching))
         ]
+        return [*judged, without_dense(KIND, found.lacks)] if found.lacks else judged
 
 
 def _candidate(hit: Hit, order: int, ignored: Reason | None = None) -> Candidate:

@@ -28,6 +28,8 @@ from app.knowledge.service import REBUILD_JOB
 
 # A server that didn't answer isn't asked again for so long: searches don't queue up behind its time-out.
 PAUSE_S: Final = 5.0
+# So long it is waited for, in all.
+ANSWER_S: Final = 2.0
 NO_TERMS: Final[NDArray[np.uint64]] = np.empty(0, np.uint64)
 
 log = structlog.get_logger("cairn.knowledge")
@@ -36,10 +38,13 @@ log = structlog.get_logger("cairn.knowledge")
 class VectorIndex(Protocol):
     """Finds chunks by meaning."""
 
-    async def nearest(self, scope: Scope, index: Index, vector: NDArray[np.float32], limit: int) -> AbstractSet[UUID]:
+    async def nearest(
+        self, scope: Scope, index: Index, vector: NDArray[np.float32], limit: int, until_s: float | None = None
+    ) -> AbstractSet[UUID]:
         """Return the ids of the user's chunks that are nearest to a unit vector, at most about `limit`.
 
-        `index` is the user's sealed one: its model is the one that has made `vector`.
+        `index` is the user's sealed one: its model is the one that has made `vector`. A server is waited for
+        ANSWER_S, and where `until_s` is given (time.monotonic) no longer than that.
         """
         ...
 
@@ -61,6 +66,7 @@ class ExactIndex:
         index: Index,
         vector: NDArray[np.float32],
         limit: int,
+        until_s: float | None = None,  # noqa: ARG002 - nobody is waited for
     ) -> AbstractSet[UUID]:
         """Return the nearest of all."""
         return await asyncio.to_thread(index.nearest, vector, limit)
@@ -75,7 +81,9 @@ class ChromaVectors:
         self._collections = {one.model: one for one in collections}
         self._asked_again_at_s = 0.0
 
-    async def nearest(self, scope: Scope, index: Index, vector: NDArray[np.float32], limit: int) -> AbstractSet[UUID]:
+    async def nearest(
+        self, scope: Scope, index: Index, vector: NDArray[np.float32], limit: int, until_s: float | None = None
+    ) -> AbstractSet[UUID]:
         """Return the nearest that Chroma finds and Postgres knows."""
         chroma = self._collections[index.model]
         if index.embedded < len(index):  # the model is making them
@@ -87,17 +95,21 @@ class ChromaVectors:
             box = tx.box
         if extent.changes:
             raise UnfitError(broken=False)
+        within_s = ANSWER_S if until_s is None else min(max(until_s - time.monotonic(), 0.0), ANSWER_S)
         try:
-            count, near = await asyncio.gather(
-                chroma.count(scope.usr),
-                chroma.nearest(box, vector, limit),
-            )
+            async with asyncio.timeout(within_s):
+                count, near = await asyncio.gather(
+                    chroma.count(scope.usr),
+                    chroma.nearest(box, vector, limit),
+                )
         except BrokenCollectionError as error:
             log.warning("index_damaged", usr=str(scope.usr))
             raise UnfitError(broken=True) from error
-        except AppError as error:
-            self._asked_again_at_s = time.monotonic() + PAUSE_S
-            log.warning("index_unavailable", usr=str(scope.usr), code=error.code)
+        except (AppError, TimeoutError) as error:
+            # That it was too slow for somebody in a hurry isn't said of it to the others.
+            if within_s == ANSWER_S or isinstance(error, AppError):
+                self._asked_again_at_s = time.monotonic() + PAUSE_S
+            log.warning("index_unavailable", usr=str(scope.usr), error=type(error).__name__)
             raise UnfitError(broken=False) from error
         is_short = count != extent.texts or len(near) < min(limit, extent.texts)
         tags = {one.id.bytes for one in near}
@@ -122,10 +134,12 @@ class CheckedIndex:
         self._chroma = chroma
         self._exact = exact
 
-    async def nearest(self, scope: Scope, index: Index, vector: NDArray[np.float32], limit: int) -> AbstractSet[UUID]:
+    async def nearest(
+        self, scope: Scope, index: Index, vector: NDArray[np.float32], limit: int, until_s: float | None = None
+    ) -> AbstractSet[UUID]:
         """Return the nearest, by one of the two."""
         try:
-            return await self._chroma.nearest(scope, index, vector, limit)
+            return await self._chroma.nearest(scope, index, vector, limit, until_s)
         except UnfitError as unfit:
             if unfit.broken:
                 async with self._db.write(scope) as tx:

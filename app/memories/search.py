@@ -36,10 +36,11 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What was found, best first. `pending` facts are found by their words alone so far."""
+    """What was found, best first. `pending` facts are found by their words alone so far. `is_empty`: there are none."""
 
     hits: Sequence[Hit]
     pending: int
+    is_empty: bool = False
 
 
 class MemorySearch:
@@ -64,7 +65,7 @@ class MemorySearch:
         """
         loaded = await self._segments.load(tx)
         if not len(loaded.index):
-            return Found([], 0)
+            return Found([], 0, is_empty=True)
         tx.saw(AuditEntry("recall", "memory"))
         characters = await character_ids(tx.box, sought.text)
         words = tx.box.term_ids(asked(sought.text))

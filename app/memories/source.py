@@ -1,14 +1,9 @@
 """What facts give to a prompt: those that answer the question best."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final
 
-import numpy as np
-import structlog
-from numpy.typing import NDArray
-
-from app.core.assembly import Reason
-from app.core.errors import AppError
+from app.core.assembly import Reason, without_dense
 from app.core.ids import show
 from app.core.memory import Candidate, Question, Tier
 from app.core.ranking import matches
@@ -16,7 +11,6 @@ from app.core.recall import Sought
 from app.core.scope import Scope
 from app.infra.db.transaction import Database
 from app.infra.embedders.models import Models
-from app.infra.embedders.port import EmbedderMisconfiguredError, EmbedderUnavailableError
 from app.memories.model import Trust
 from app.memories.search import Hit, MemorySearch
 
@@ -24,8 +18,6 @@ KIND: Final = "memories"
 
 # How the context says it is known.
 _SAID = {Trust.EXPLICIT: "stated", Trust.OPERATOR: "stated", Trust.IMPORTED: "imported", Trust.INFERRED: "inferred"}
-
-log = structlog.get_logger("cairn.recall")
 
 
 class MemorySource:
@@ -45,7 +37,8 @@ class MemorySource:
         """
         if not self.kinds & question.include or not question.text.strip():
             return []
-        sought = Sought(question.text, await self._vectors(question.text), question.limit)
+        asked = await self._models.ask(question.text, question.waits_until_s)
+        sought = Sought(question.text, asked.vectors, question.limit)
         async with self._db.read(scope) as tx:
             found = await self._search.search(tx, sought, question.snapshot)
         kept = [hit for hit in found.hits if not hit.memory.is_deleted]
@@ -55,14 +48,8 @@ class MemorySource:
         beyond = [hit for hit in alive if hit not in matching][: question.limit]
         judged: list[tuple[Hit, Reason | None]] = [(hit, None) for hit in matching]
         judged += [(hit, Reason.BELOW_THRESHOLD) for hit in beyond] + [(hit, Reason.EXPIRED) for hit in expired]
-        return [_candidate(hit, order, ignored) for order, (hit, ignored) in enumerate(judged)]
-
-    async def _vectors(self, text: str) -> Mapping[str, NDArray[np.float32]]:
-        try:
-            return await self._models.ask(text)
-        except (EmbedderUnavailableError, EmbedderMisconfiguredError, AppError) as error:
-            log.warning("recalled_by_words_alone", error=type(error).__name__)
-            return {}
+        found_so = [_candidate(hit, order, ignored) for order, (hit, ignored) in enumerate(judged)]
+        return [*found_so, without_dense(KIND, asked.lacks)] if asked.lacks and not found.is_empty else found_so
 
 
 def _candidate(hit: Hit, order: int, ignored: Reason | None) -> Candidate:

@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Any, TypedDict
 from uuid import UUID
 
-from app.core.assembly import Assembled
+from app.core.assembly import Assembled, Reason
 from app.core.errors import AppError
 from app.core.idempotency import Answer
 from app.core.recall import Fact
@@ -239,6 +239,8 @@ class Recall:
     with_facts: bool = False
     # Whether hits are to tell what of them isn't current any more.
     with_superseded: bool = False
+    # Until when (time.monotonic) the embedder is waited for, where that isn't as long as usual.
+    waits_until_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,11 +262,13 @@ class Found:
     """What was found, best first. `pending` messages and facts are found by their words alone so far.
 
     `merged` are the messages with the facts among them, where these were asked for; they tell what isn't current.
+    `lacks` says why all of it was found by words alone, where that is so.
     """
 
     hits: Sequence[Hit]
     pending: int
     merged: Sequence[Hit | Fact] = ()
+    lacks: Reason | None = None
 
 
 def units(messages: Sequence[Message]) -> list[Sequence[Message]]:

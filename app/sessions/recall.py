@@ -8,7 +8,6 @@ from typing import Final
 from uuid import UUID
 
 import numpy as np
-import structlog
 from numpy.typing import NDArray
 
 from app.core.audit import AuditEntry
@@ -21,7 +20,6 @@ from app.core.text.questions import asked, sayer
 from app.core.text.terms import speakers
 from app.infra.db.transaction import Database, Transaction
 from app.infra.embedders.models import Models
-from app.infra.embedders.port import EmbedderMisconfiguredError, EmbedderUnavailableError
 from app.infra.segments.index import Filters, Hints, Index
 from app.infra.segments.index import Hit as Scored
 from app.infra.segments.questions import character_ids
@@ -33,8 +31,6 @@ from app.sessions.model import Found, Hit, Message, Recall, Role
 # So many more are looked for than are wanted: the index counts milliseconds, and one beside the border leaves no gap.
 SPARE: Final = 5
 NO_FACTS: Final = FoundFacts([])
-
-log = structlog.get_logger("cairn.recall")
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +80,8 @@ class Recalls:
 
         Messages that wait for their vectors are found by their words; where no model answers, all are.
         """
-        vectors = await self._vectors(recall.query)
+        question = await self._models.ask(recall.query, recall.waits_until_s)
+        vectors = question.vectors
         async with self._db.read(scope) as tx:
             if recall.session_id and await store.find_session(tx, recall.session_id) is None:
                 raise AppError("not_found")
@@ -124,14 +121,8 @@ class Recalls:
         if facts.items:
             both = merged(recall.query, list(zip(hits, said, strict=True)), facts.items)
         shown = [_marked(hit, outdated) for hit in both[: recall.limit]]
-        return Found(hits, loaded.pending + facts.pending, shown)
-
-    async def _vectors(self, query: str) -> Mapping[str, NDArray[np.float32]]:
-        try:
-            return await self._models.ask(query)
-        except (EmbedderUnavailableError, EmbedderMisconfiguredError, AppError) as error:
-            log.warning("recalled_by_words_alone", error=type(error).__name__)
-            return {}
+        is_of_any = len(loaded.index) > 0 or len(facts.items) > 0
+        return Found(hits, loaded.pending + facts.pending, shown, question.lacks if is_of_any else None)
 
     async def _beside(self, tx: Transaction, scored: Sequence[Scored]) -> Mapping[tuple[UUID, int], Message]:
         places = {(one.group, one.ordinal + step) for one in scored for step in (-1, 1)}

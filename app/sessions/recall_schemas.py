@@ -75,6 +75,10 @@ class RecallAnswer(Answer):
 
     hits: list[HitAnswer]
     index: IndexAnswer
+    mode: str = Field(
+        description="`hybrid`, or `lexical` where the embedder didn't answer and all was found by its words.",
+        examples=["hybrid", "lexical"],
+    )
 
 
 def recall(body: RecallRequest, *, facts: bool) -> Recall:
@@ -97,6 +101,7 @@ def recall_answer(found: Found) -> RecallAnswer:
     return RecallAnswer(
         hits=[_fact(hit) if isinstance(hit, Fact) else _hit(hit) for hit in found.merged],
         index=IndexAnswer(pending=found.pending),
+        mode="lexical" if found.lacks else "hybrid",
     )
 
 

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import Final
 
+from app.core.assembly import without_dense
 from app.core.errors import AppError
 from app.core.ids import show
 from app.core.memory import Candidate, Question, Tier
@@ -70,13 +71,15 @@ class RecallSource:
         """
         if not self.kinds & question.include:
             return []
-        recall = Recall(question.text, question.limit + LAST_MESSAGES + BEYOND)
+        wanted = question.limit + LAST_MESSAGES + BEYOND
+        recall = Recall(question.text, wanted, waits_until_s=question.waits_until_s)
         last, found = await asyncio.gather(self._last(scope, question), self._recalls.recall(scope, recall))
         shown = [hit for hit in found.hits if _is_shown(hit.message, question, last)]
         fresh = [hit for hit in found.hits if hit not in shown]
         judged: list[tuple[Hit, str | None]] = [(hit, None) for hit in fresh[: question.limit]]
         judged += [(hit, BELOW_THRESHOLD) for hit in fresh[question.limit :]] + [(hit, DUPLICATE) for hit in shown]
-        return [_hit(hit, order, ignored) for order, (hit, ignored) in enumerate(judged)]
+        told = [_hit(hit, order, ignored) for order, (hit, ignored) in enumerate(judged)]
+        return [*told, without_dense(RECALL, found.lacks)] if found.lacks else told
 
     async def _last(self, scope: Scope, question: Question) -> int:
         """Return the number of the session's last message; 0 where no messages of it are shown."""

@@ -93,6 +93,10 @@ class DecisionAnswer(Answer):
     tokens: int
     score: float | None = None
     superseded: list[NewerAnswer] = Field(default_factory=list)
+    part: str | None = Field(
+        default=None,
+        description="With `dense`: of this kind nothing was looked for by its meaning; what its words find is there.",
+    )
 
 
 class ContextAnswer(SnapshotAnswer):
@@ -171,4 +175,5 @@ def decision_answer(decision: Decision) -> DecisionAnswer:
         tokens=decision.tokens,
         score=decision.score,
         superseded=[NewerAnswer(kind=each.kind, id=each.id, version=each.version) for each in decision.superseded],
+        part=decision.part,
     )

@@ -109,7 +109,7 @@ async def test_neighbours_come_on_request(client: MakeClient) -> None:
 
 async def test_a_user_with_nothing_finds_nothing(client: MakeClient) -> None:
     found = await recall(await client("nobody"), "anything at all")
-    assert found == {"hits": [], "index": {"pending": 0}}
+    assert found == {"hits": [], "index": {"pending": 0}, "mode": "hybrid"}
 
 
 async def test_messages_that_say_nothing_wait_for_no_vector(

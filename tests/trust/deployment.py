@@ -2,9 +2,10 @@
 
 import asyncio
 import shutil
+import signal
 import tempfile
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from enum import Enum
 from pathlib import Path
@@ -28,6 +29,11 @@ class Part(Enum):
     WORKER = "worker"
     REDIS = "Redis"
     POSTGRES = "PostgreSQL"
+    CHROMA = "Chroma"
+
+
+# What loses nothing whichever of them is killed; Chroma has a test of its own.
+KILLED = (Part.API, Part.WORKER, Part.REDIS, Part.POSTGRES)
 
 
 class Deployment:
@@ -78,6 +84,19 @@ class Deployment:
     async def kill(self, part: Part) -> None:
         """Kill all processes of a part with SIGKILL, and wait until they are gone."""
         await asyncio.to_thread(_kill, list(self._tops(part)))
+
+    @contextmanager
+    def hanging(self, part: Part) -> Iterator[None]:
+        """Stop all processes of a part (SIGSTOP), which then go on where they were."""
+        stopped = [each for top in self._tops(part) for each in (top, *top.children(recursive=True))]
+        for process in stopped:
+            process.send_signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            for process in stopped:
+                with suppress(psutil.NoSuchProcess):
+                    process.send_signal(signal.SIGCONT)
 
     async def begin_again(self, part: Part) -> None:
         """Start a part that was killed."""
@@ -144,12 +163,13 @@ class Deployment:
             "CAIRN_PORT": str(self._port),
             "CAIRN_WORKERS": str(API_PROCESSES),
             "CAIRN_DRAIN_S": "0",
+            "CAIRN_EMBEDDER_DEADLINE_S": "20",
             "CAIRN_CONTEXT_DEADLINE_S": "20",  # a busy machine is no reason for a test to fail
             **self._wishes,
         }
 
 
-_SERVERS = {Part.REDIS: Server.REDIS, Part.POSTGRES: Server.POSTGRES}
+_SERVERS = {Part.REDIS: Server.REDIS, Part.POSTGRES: Server.POSTGRES, Part.CHROMA: Server.CHROMA}
 
 
 def _kill(tops: list[psutil.Process]) -> None:

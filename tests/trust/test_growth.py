@@ -109,6 +109,7 @@ async def served(stack: Stack, tenant: str) -> AsyncIterator[httpx.AsyncClient]:
             "redis_url": urls.redis,
             "chroma_url": NOBODY,
             "context_deadline_s": 20,
+            "embedder_deadline_s": 20,
         }
     )
     app = create_app(settings)

@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from tests.conftest import eventually
-from tests.trust.deployment import Deployment, Part
+from tests.trust.deployment import KILLED, Deployment, Part
 from tests.trust.reports import tell
 from tests.trust.writers import Conversation, Reader, Writer, account
 
@@ -49,7 +49,7 @@ async def test_no_acknowledged_message_is_lost_and_none_doubled(
         await everything_is_indexed(clients)
     tell(f"{rounds} rounds, {kills} kills, {sum(reader.readings for reader in readers)} readings: {found}")
     assert (found.lost, found.doubled) == (0, 0)
-    assert kills == rounds * len(Part)
+    assert kills == rounds * len(KILLED)
     assert all(reader.readings for reader in readers)
 
 
@@ -68,7 +68,7 @@ async def killing(deployment: Deployment, rounds: int, writers: Sequence[Writer]
         for run in (*(writer.run for writer in writers), *(reader.run for reader in readers)):
             group.create_task(run(stop))
         for number in range(1, rounds + 1):
-            for part in chance.sample(list(Part), len(Part)):
+            for part in chance.sample(KILLED, len(KILLED)):
                 await more(writers, chance.choice(APART))
                 await deployment.kill(part)
                 kills += 1

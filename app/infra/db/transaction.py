@@ -28,7 +28,7 @@ from app.infra.audit.tables import audit_log, audit_row
 from app.infra.crypto.box import Box
 from app.infra.db import answers, recipients
 from app.infra.db.appends import Append, Outcome, Owed, appended
-from app.infra.db.engine import store_errors
+from app.infra.db.engine import answered_soon, store_errors
 from app.infra.db.ports import Boxes, MemoryCopies
 from app.infra.db.tables import idempotency, installation, users
 
@@ -284,7 +284,7 @@ class Database:
         """
         with store_errors():
             async with self._engine.connect() as connection:
-                return await appended(connection, appends, owed, waits=False)
+                return await answered_soon(connection, appended(connection, appends, owed, waits=False))
 
     async def box(self, scope: Scope) -> Box:
         """Return the box that seals and opens what is the user's. Raises `erased` where the keys are destroyed."""
@@ -347,6 +347,12 @@ class Database:
             async with self._engine.begin() as connection:
                 return (await connection.execute(question, values)).all()
 
+    async def glance(self, question: Executable) -> Row[Any]:
+        """Ask what is nobody's own, of everybody who waits for it: a small question with one row as its answer."""
+        with store_errors():
+            async with self._engine.begin() as connection:
+                return (await answered_soon(connection, connection.execute(question))).one()
+
     async def ping(self) -> None:
         """Ask the server for an answer. Raises `store_unavailable` without one."""
         with store_errors():
@@ -363,7 +369,8 @@ class Database:
         with store_errors(), timing.in_store():
             async with (engine or self._engine).begin() as connection:
                 # A statement of its own: folded into the query, the setting comes too late and rows are hidden.
-                await connection.execute(_BIND, {"usr": str(scope.usr), "tenant": scope.tenant})
+                bound = connection.execute(_BIND, {"usr": str(scope.usr), "tenant": scope.tenant})
+                await answered_soon(connection, bound)
                 yield Transaction(connection, scope, box)
 
     async def _keep_refusal(self, scope: Scope, box: Box, attempt: Attempt, error: AppError) -> None:

@@ -10,15 +10,21 @@ import numpy as np
 import structlog
 from numpy.typing import NDArray
 
+from app.core.assembly import Reason
 from app.core.errors import AppError
-from app.infra.embedders.port import EmbedderMisconfiguredError, EmbedderUnavailableError, Vectors
+from app.infra.embedders.port import (
+    EmbedderLateError,
+    EmbedderMisconfiguredError,
+    EmbedderUnavailableError,
+    Vectors,
+)
 from app.infra.embedders.service import EmbeddingService
 
 Vector = NDArray[np.float32]
 _Result = TypeVar("_Result")
 
 # A question that one of two models has answered waits so long for the other's answer.
-WAIT_S: Final = 2.0
+WAIT_S: Final = 1.0
 # A model of two that didn't answer isn't asked for so long.
 REST_S: Final = 30.0
 
@@ -33,13 +39,22 @@ class Model:
     service: EmbeddingService
 
 
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question's vector by each model that has answered. Where none did, `lacks` says why."""
+
+    vectors: Mapping[str, Vector]
+    lacks: Reason | None = None
+
+
 class Models:
     """Asks one model, or two while one takes the other's place: everything then has vectors of both, each searched with
     the question's vector by the same model. Where one of two fails the other goes on alone, and who fails has a rest.
     """
 
-    def __init__(self, wanted: Model, before: Model | None = None) -> None:
-        """Take the models."""
+    def __init__(self, wanted: Model, before: Model | None = None, deadline_s: float | None = None) -> None:
+        """Take the models, and how long a question waits for its vector; without that as long as it takes."""
+        self._deadline_s = deadline_s
         self.wanted = wanted
         self._all = [wanted] if before is None or before.name == wanted.name else [wanted, before]
         self._rests_until_s: dict[str, float] = {}
@@ -53,9 +68,18 @@ class Models:
         """Load them. One of two that can't be is asked again when it is needed."""
         await asyncio.gather(*(model.service.start() for model in self._all), return_exceptions=len(self._all) > 1)
 
-    async def ask(self, question: str) -> Mapping[str, Vector]:
-        """Return the question's vector by each model that answers. Raises what the wanted one raises, if none does."""
-        return await self._each(lambda service: service.embed_one(question), WAIT_S)
+    async def ask(self, question: str, until_s: float | None = None) -> Asked:
+        """Return the question's vector by each model that answers, and why there is none where none does.
+
+        It is waited for until `until_s` (time.monotonic), where that is given.
+        """
+        within_s = self._deadline_s if until_s is None else max(until_s - time.monotonic(), 0.0)
+        try:
+            return Asked(await self._each(lambda service: service.embed_one(question), within_s))
+        except (EmbedderUnavailableError, EmbedderMisconfiguredError, AppError) as error:
+            is_late = isinstance(error, EmbedderLateError)
+            log.warning("searched_by_words_alone", error=type(error).__name__, waited_s=within_s)
+            return Asked({}, Reason.SOURCE_LATE if is_late else Reason.SOURCE_FAILED)
 
     async def embed(self, texts: Sequence[str]) -> Mapping[str, Vectors]:
         """Return the texts' vectors by each model that answers, a row a text. Raises as `ask` does."""
@@ -66,20 +90,24 @@ class Models:
         return self.wanted.service.count_tokens(text)
 
     async def _each(
-        self, work: Callable[[EmbeddingService], Awaitable[_Result]], wait_s: float | None
+        self, work: Callable[[EmbeddingService], Awaitable[_Result]], within_s: float | None
     ) -> Mapping[str, _Result]:
-        """Ask all. Who has an answer waits so long for the other's: None is as long as it takes."""
+        """Ask all and wait so long; None is as long as it takes. Once one has answered, the other has WAIT_S."""
         if len(self._all) == 1:
-            return {self.wanted.name: await work(self.wanted.service)}
+            try:
+                async with asyncio.timeout(within_s):
+                    return {self.wanted.name: await work(self.wanted.service)}
+            except TimeoutError as error:
+                raise EmbedderLateError(self.wanted.name) from error
+        until = None if within_s is None else time.monotonic() + within_s
         now = time.monotonic()
         awake = [model for model in self._all if self._rests_until_s.get(model.name, 0.0) <= now] or self._all
         asked = {model.name: asyncio.create_task(_tried(model, work)) for model in awake}
         try:
-            await asyncio.wait(asked.values(), return_when=asyncio.FIRST_COMPLETED)
-            if any(task.done() and task.result().made is not None for task in asked.values()):
-                await asyncio.wait(asked.values(), timeout=wait_s)
-            else:
-                await asyncio.wait(asked.values())
+            await asyncio.wait(asked.values(), return_when=asyncio.FIRST_COMPLETED, timeout=within_s)
+            left = None if until is None else max(until - time.monotonic(), 0.0)
+            is_answered = any(task.done() and task.result().made is not None for task in asked.values())
+            await asyncio.wait(asked.values(), timeout=min(left, WAIT_S) if is_answered and left is not None else left)
         finally:
             late = [name for name, task in asked.items() if not task.done()]
             for name in late:
@@ -89,7 +117,7 @@ class Models:
         for name in asked.keys() - made.keys():
             self._rests_until_s[name] = time.monotonic() + REST_S
         if not made:
-            raise next(answer.error for answer in answers.values() if answer.error is not None)
+            raise next((answer.error for answer in answers.values() if answer.error), EmbedderLateError(late))
         return made
 
 

@@ -51,5 +51,9 @@ class EmbedderUnavailableError(Exception):
     """The model doesn't answer now; later it may."""
 
 
+class EmbedderLateError(EmbedderUnavailableError):
+    """The model hasn't answered in the time that its caller had."""
+
+
 class EmbedderMisconfiguredError(Exception):
     """The model can't answer as it is set up: a package, a key or a dimension is wrong."""

@@ -14,8 +14,9 @@ import asyncpg
 from app.core.errors import AppError
 from app.infra.db.engine import UNREACHABLE
 
-CONNECT_TIMEOUT_S = 5
-COMMAND_TIMEOUT_S = 10
+CONNECT_TIMEOUT_S = 3
+# Every request waits for it, and every question is a small one.
+COMMAND_TIMEOUT_S = 3
 POOL_WAIT_S = 3
 
 
@@ -317,7 +318,12 @@ class KeyStore:
     async def _connection(self) -> AsyncIterator[asyncpg.pool.PoolConnectionProxy]:
         try:
             async with self._pool.acquire(timeout=POOL_WAIT_S) as connection:
-                yield connection
+                try:
+                    yield connection
+                except TimeoutError:
+                    # Given back in good order it would be waited for once more.
+                    connection.terminate()
+                    raise
         except UNREACHABLE as error:
             raise AppError("store_unavailable", "the key store", headers={"Retry-After": "2"}) from error
 

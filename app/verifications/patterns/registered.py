@@ -70,7 +70,7 @@ class RegisteredPatterns:
 
     async def _renew(self) -> None:
         asked_at = clock.now_s()
-        [row] = await self._db.survey(_LAST_CHANGE, {})
+        row = await self._db.glance(_LAST_CHANGE)
         self._number, self._asked_at, self._good_until = row.number, asked_at, asked_at + HOLD_S
 
     async def _read(self, tenant: str) -> _Held:
