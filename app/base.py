@@ -33,6 +33,7 @@ from app.infra.rerankers.port import Reranker
 from app.infra.segments.cache import IndexCache
 from app.infra.segments.store import SegmentStore
 from app.infra.served.client import Endpoint
+from app.infra.served.permits import OfNobody, Permits, permitted
 from app.infra.summarisers.extractive import ExtractiveSummariser
 from app.infra.summarisers.fallback import FallbackSummariser
 from app.infra.summarisers.openai import OpenAISummariser
@@ -67,6 +68,8 @@ class Base:
     answers: HotAnswers
     chroma: ChromaClient
     models: Models
+    # Without one nothing of a user's is sent to a model outside.
+    permits: Permits
     # What summarises in jobs; None where no model is asked for it.
     model_summariser: Summariser | None
     # What puts found passages in order; None where no model is asked for it.
@@ -96,7 +99,6 @@ async def open_base(
     stack.push_async_callback(chroma.close)
     wanted = await _model(settings.embedder, settings, stack)
     before = await _model(settings.embedder_before, settings, stack) if settings.embedder_before else None
-    models = Models(wanted, before, settings.embedder_deadline_s)
     summariser = _model_summariser(settings)
     if summariser is not None:
         stack.push_async_callback(summariser.close)
@@ -106,6 +108,8 @@ async def open_base(
     lease = Lease(generations, redis)
     memory = MemoryCopies(HotCopies(redis, lease))
     db = Database(engine, vault, log, memory)
+    permits = Permits(db.choices)
+    models = Models(wanted, before, settings.embedder_deadline_s, permits)
     await require_own_keys(db, vault)
     await db.note_recipients(outside(settings))
     commits = GroupCommit(db, owed(by_model=summariser is not None))
@@ -122,6 +126,7 @@ async def open_base(
         HotAnswers(db, memory),
         chroma,
         models,
+        permits,
         summariser,
         reranker,
         IndexCache(),
@@ -154,13 +159,15 @@ def _name(embedder: Embedder) -> str:
 async def _model(name: str, settings: Settings, stack: AsyncExitStack) -> Model:
     service = EmbeddingService(build_embedder(name, endpoint=_endpoint(settings)))
     stack.push_async_callback(service.close)
-    return Model(await asyncio.to_thread(_name, service.embedder), service)
+    with permitted(OfNobody()):  # the revision may be the model's to tell
+        named = await asyncio.to_thread(_name, service.embedder)
+    return Model(named, service, is_outside=name.startswith("openai:"))
 
 
 def _endpoint(settings: Settings) -> Endpoint | None:
     if not settings.llm_base_url:
         return None
-    return Endpoint(settings.llm_base_url, settings.llm_api_key.get_secret_value() or None)
+    return Endpoint(settings.llm_base_url, settings.llm_api_key.get_secret_value() or None, guarded=True)
 
 
 def _reranker(settings: Settings) -> Reranker | None:

@@ -90,6 +90,7 @@ from app.profile.listing import ProfileListing
 from app.profile.service import Profiles
 from app.profile.source import ProfileSource
 from app.profile.updates import ProfileUpdates
+from app.rights.service import Rights
 from app.sessions import store as session_store
 from app.sessions import tables as session_tables
 from app.sessions.ageing import OldMessages
@@ -178,7 +179,7 @@ def sessions(base: Base, facts: MemorySearch) -> tuple[Sessions, Parts]:
         handlers=[
             IndexMessages(base.db, segments, base.models),
             renewal,
-            SummariseSession(base.db, window, by_model or summariser),
+            SummariseSession(base.db, window, by_model or summariser, base.permits),
             old,
             write_heard,
         ],
@@ -256,7 +257,7 @@ def knowledge(base: Base, registered: Registered) -> Parts:
     vectors = CheckedIndex(db, ChromaVectors(db, collections), ExactIndex())
     renewal = chunk_renewal(db, segments, models, keeper)
     keeping = (IndexChunks(db, segments, keeper), RebuildIndex(keeper), renewal)
-    settings, reranking = base.settings, Reranking(base.reranker)
+    settings, reranking = base.settings, Reranking(base.reranker, base.permits)
     search = Search(db, segments, models, vectors, settings.exact_max_chunks, superseding(), reranking)
     quotas = Quotas(settings.quota_documents, settings.quota_bytes, settings.quota_chunks)
     usages = Usages(db, quotas)
@@ -299,6 +300,10 @@ def erasure(erasures: Erasures) -> Parts:
 def access(base: Base, log: AuditWriter) -> Parts:
     token_life = timedelta(seconds=base.settings.auth_max_life_s)
     return Parts(provided={Access: Access(base.db, base.vault, log, token_life)})
+
+
+def rights(base: Base) -> Parts:
+    return Parts(provided={Rights: Rights(base.db)})
 
 
 def audit(base: Base) -> Parts:

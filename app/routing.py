@@ -16,6 +16,7 @@ from app.preferences import proposal_routes
 from app.preferences import routes as preference_routes
 from app.preferences.catalogue import routes as catalogue_routes
 from app.profile import routes as profile_routes
+from app.rights import routes as right_routes
 from app.sessions import routes as session_routes
 from app.usage import routes as usage_routes
 from app.verifications import routes as verification_routes
@@ -39,6 +40,7 @@ def routers() -> list[APIRouter]:
         erasure_routes.router,
         portability_routes.router,
         access_routes.router,
+        right_routes.router,
         audit_routes.router,
         usage_routes.router,
         verification_routes.router,

@@ -83,6 +83,7 @@ async def build(settings: Settings, statement_timeout_s: float = STATEMENT_TIMEO
             parts.verifications(base, registered),
             parts.usage(base),
             parts.kept_answers(base.db),
+            parts.rights(base),
         ]
         hot = HotData(base.redis, base.lease)
         data = [

@@ -18,6 +18,14 @@ class QuotaAnswer(Answer):
     limit: int
 
 
+class ChoicesAnswer(Answer):
+    """What the user lets be done: see `/v1/users/me/processing`."""
+
+    remember: bool
+    infer: bool
+    external_models: bool
+
+
 class AccountAnswer(Answer):
     """What is kept of the caller, and how much of what is allowed that takes, by the name that `quota_exceeded` tells.
 
@@ -26,6 +34,7 @@ class AccountAnswer(Answer):
 
     kinds: list[KindAnswer]
     quotas: dict[str, QuotaAnswer]
+    processing: ChoicesAnswer
 
 
 def account_answer(account: Account) -> AccountAnswer:
@@ -34,4 +43,5 @@ def account_answer(account: Account) -> AccountAnswer:
     return AccountAnswer(
         kinds=[KindAnswer(kind=kind, count=amounts[0].used) for kind, amounts in account.amounts.items()],
         quotas={each.name: QuotaAnswer(used=each.used, limit=each.limit) for each in limited if each.limit is not None},
+        processing=ChoicesAnswer.model_validate(account.processing),
     )

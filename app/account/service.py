@@ -21,4 +21,5 @@ class Accounts:
         """Count every kind that the caller may read."""
         async with self._db.read(scope) as tx:
             tx.saw(AuditEntry("read", "account"))
-            return Account({each.kind: await each.amounts(tx) for each in self._counted if may(each.permission)})
+            amounts = {each.kind: await each.amounts(tx) for each in self._counted if may(each.permission)}
+            return Account(amounts, tx.processing)

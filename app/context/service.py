@@ -20,6 +20,7 @@ from app.core.errors import AppError
 from app.core.ids import show, uuid7
 from app.core.memory import Candidate, Question, Source
 from app.core.moments import Moment, Snapshot
+from app.core.processing import is_stopped
 from app.core.scope import Scope
 from app.core.superseding import Outdated, Superseding
 from app.core.text.language import language
@@ -82,7 +83,13 @@ class Contexts:
         """
         now = datetime.now(UTC)
         assembled, used = await self._assembled(scope, ask, now)
-        await within(self._keep(scope, ask, now, assembled, used), self._patience_s)
+        try:
+            await within(self._keep(scope, ask, now, assembled, used), self._patience_s)
+        except AppError as error:
+            if not is_stopped(error):
+                raise
+            # The user wants nothing new to be kept: not the question either. That it was answered is audited.
+            await self._db.saw(scope, AuditEntry("assemble", "context", outcome="not_kept"))
         return assembled
 
     async def replay(self, scope: Scope, context_id: UUID) -> Replayed:

@@ -89,13 +89,13 @@ class VectorKeeper:
         """Fill the collection of a model that has made all vectors now, and drop those that nobody asks any more."""
         entry = AuditEntry("index", "document")
         async with self.nothing_left_behind(scope):
-            async with self._db.write(scope) as tx:
+            async with self._db.maintain(scope) as tx:
                 await chunk_store.note_all(tx, entry)
                 tx.enqueue(Job(INDEX_JOB, once=INDEX_JOB))
                 names = await chunk_store.collections(tx)
             for name in set(names) - {one.name(scope.usr) for one in self._collections}:
                 await self._collections[0].drop(name)
-                async with self._db.write(scope) as tx:
+                async with self._db.maintain(scope) as tx:
                     await chunk_store.forget_collection(tx, name, entry)
 
     async def check(self, scope: Scope) -> Check:
@@ -143,7 +143,7 @@ class VectorKeeper:
         return Check(extent.texts, actual, extent.changes)
 
     async def _build(self, scope: Scope, collections: Sequence[ChromaIndex]) -> None:
-        async with self._db.write(scope) as tx:
+        async with self._db.maintain(scope) as tx:
             await chunk_store.note_all(tx, AuditEntry("rebuild", "index"))
         for one in collections:
             await one.drop(one.name(scope.usr))
@@ -169,7 +169,7 @@ class VectorKeeper:
                 known = {UUID(bytes=tag): vectors[chunk] for tag, chunk in searched.items() if chunk in vectors}
                 await self._apply(scope, one, box, known, gone)
             # This door reads the user's row again, after what was written outside of Postgres.
-            async with self._db.write(scope) as tx:
+            async with self._db.maintain(scope) as tx:
                 await chunk_store.settle(tx, changes, AuditEntry("index", "document"))
 
     async def _apply(
@@ -193,7 +193,7 @@ class VectorKeeper:
     async def _create(self, scope: Scope, collection: ChromaIndex) -> None:
         """Make the collection, its name written first: an erasure that begins now finds it."""
         name = collection.name(scope.usr)
-        async with self._db.write(scope) as tx:
+        async with self._db.maintain(scope) as tx:
             await chunk_store.remember_collection(tx, name, AuditEntry("index", "document"))
         await collection.create(scope.usr)
 
@@ -215,7 +215,7 @@ class IndexChunks:
         moved = True
         async with self._keeper.nothing_left_behind(scope):
             while moved:
-                async with self._db.write(scope) as tx:
+                async with self._db.maintain(scope) as tx:
                     moved = await self._segments.compact(tx, entry) > 0
         await self._keeper.catch_up(scope)
 

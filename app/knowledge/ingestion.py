@@ -40,7 +40,7 @@ BATCH_CHUNKS: Final = 64
 # A document that takes the worker down with it is given up after so many beginnings.
 MAX_ATTEMPTS: Final = 5
 # What stops ingestion and isn't the document's fault.
-_NOT_ITS_FAULT: Final = frozenset({"store_unavailable", "overloaded", "in_progress"})
+_NOT_ITS_FAULT: Final = frozenset({"store_unavailable", "overloaded", "in_progress", "processing_stopped"})
 
 log = structlog.get_logger("cairn.knowledge")
 
@@ -90,7 +90,7 @@ class IngestDocument:
                 return
             unavailable = error if isinstance(error, AppError) else AppError("store_unavailable")
             if unavailable.code in _NOT_ITS_FAULT:
-                async with self._db.write(scope) as tx:
+                async with self._db.maintain(scope) as tx:
                     await store.give_back(tx, document_id, version, entry)
             raise unavailable from error
 
@@ -170,7 +170,7 @@ class IngestDocument:
             known = {name: await text_store.known_vectors(tx, set(tags), name) for name in self._models.names}
         texts = dict(zip(tags, (piece.text for piece in pieces), strict=True))
         new = {tag: text for tag, text in texts.items() if any(tag not in vectors for vectors in known.values())}
-        made = await self._models.embed(list(new.values()))
+        made = await self._models.embed(scope, list(new.values()))
         vectors = {name: {**known[name], **dict(zip(new, rows, strict=True))} for name, rows in made.items()}
         by_tag = {tag: {name: made[tag] for name, made in vectors.items()} for tag in texts}
         stored = [

@@ -7,7 +7,11 @@ from typing import Final
 
 import structlog
 
+from app.core.errors import AppError
+from app.core.processing import is_stopped
+from app.core.scope import Scope
 from app.infra.rerankers.port import Reranker, RerankerUnavailableError
+from app.infra.served.permits import Permits, permitted
 from app.knowledge.model import Hit, Reranked
 
 # So many hits are read by the model, or as many as are asked for.
@@ -21,9 +25,10 @@ log = structlog.get_logger("cairn.knowledge")
 class Reranking:
     """Puts hits in order. Off where there is no model."""
 
-    def __init__(self, reranker: Reranker | None) -> None:
-        """Take the model, None where none is asked."""
+    def __init__(self, reranker: Reranker | None, permits: Permits) -> None:
+        """Take the model, None where none is asked, and what gives the permits that it is asked by."""
         self._reranker = reranker
+        self._permits = permits
         self._asked_again_at_s = 0.0
 
     @property
@@ -31,7 +36,7 @@ class Reranking:
         """Whether there is a model."""
         return self._reranker is not None
 
-    async def ordered(self, question: str, hits: Sequence[Hit]) -> tuple[Sequence[Hit], Reranked]:
+    async def ordered(self, scope: Scope, question: str, hits: Sequence[Hit]) -> tuple[Sequence[Hit], Reranked]:
         """Return the hits in the model's order, with its numbers as scores; as they are where it doesn't answer."""
         if self._reranker is None:
             return hits, Reranked.OFF
@@ -40,7 +45,12 @@ class Reranking:
         if time.monotonic() < self._asked_again_at_s:
             return hits, Reranked.UNAVAILABLE
         try:
-            numbers = await self._reranker.rate(question, [hit.passage.text for hit in hits])
+            with permitted(self._permits.of(scope)):
+                numbers = await self._reranker.rate(question, [hit.passage.text for hit in hits])
+        except AppError as error:
+            if not is_stopped(error):
+                raise
+            return hits, Reranked.UNAVAILABLE
         except RerankerUnavailableError as error:
             self._asked_again_at_s = time.monotonic() + PAUSE_S
             log.warning("not_reranked", reason=str(error))

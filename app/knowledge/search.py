@@ -105,14 +105,16 @@ class Search:
 
     async def search(self, scope: Scope, query: Query) -> Found:
         """Return the best passages. Raises `store_unavailable` where only the meaning is asked and no model answers."""
-        asked = NOT_ASKED if query.mode is Mode.LEXICAL else await self._models.ask(query.text, query.waits_until_s)
+        asked = NOT_ASKED
+        if query.mode is not Mode.LEXICAL:
+            asked = await self._models.ask(scope, query.text, query.waits_until_s)
         vectors = asked.vectors
         seen = await self._look(scope, query, vectors) or await self._look_at_once(scope, query, vectors)
         reranks = query.rerank and self._reranking.is_on
         hits = _hits(seen.scored, seen.passages, seen.mode, max(query.top_k, READ) if reranks else query.top_k)
         reranked = Reranked.OFF
         if reranks:
-            hits, reranked = await self._reranking.ordered(query.text, hits)
+            hits, reranked = await self._reranking.ordered(scope, query.text, hits)
         hits = hits[: query.top_k]
         if query.with_details:
             hits = await asyncio.to_thread(_detailed, hits, query.text, seen.outdated)

@@ -119,7 +119,7 @@ class Documents:
         attempt: Attempt | None,
     ) -> None:
         """Let go of a document, whatever is being done with it. Raises `not_found`, `stale_version`."""
-        async with self._db.write(scope, attempt) as tx:
+        async with self._db.maintain(scope, attempt) as tx:
             await take_turn(tx)
             document = await locked(tx, document_id)
             version = expected(precondition, document.version) or document.version

@@ -89,7 +89,7 @@ class Upload:
         if not self._parts:
             return
         try:
-            async with self._db.write(self._scope) as tx:
+            async with self._db.maintain(self._scope) as tx:
                 await store.drop_received(tx, self.id, AuditEntry("delete", "document", self.id))
         except AppError as error:
             # Whoever is forgotten, or swept later: either way it goes.
@@ -143,7 +143,7 @@ class SweepUpload:
     async def run(self, scope: Scope, args: Mapping[str, str | int]) -> None:
         """Delete it, unless it was completed."""
         document_id = UUID(str(args["document_id"]))
-        async with self._db.write(scope) as tx:
+        async with self._db.maintain(scope) as tx:
             await store.drop_received(tx, document_id, AuditEntry("delete", "document", document_id))
 
 

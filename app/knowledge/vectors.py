@@ -142,6 +142,6 @@ class CheckedIndex:
             return await self._chroma.nearest(scope, index, vector, limit, until_s)
         except UnfitError as unfit:
             if unfit.broken:
-                async with self._db.write(scope) as tx:
+                async with self._db.maintain(scope) as tx:
                     tx.enqueue(Job(REBUILD_JOB, once=REBUILD_JOB))
         return await self._exact.nearest(scope, index, vector, limit)

@@ -60,7 +60,7 @@ class ExpireMemory:
     async def run(self, scope: Scope, args: Mapping[str, str | int]) -> None:
         """Delete it, unless it is at another version by now. May run twice."""
         memory_id, version = UUID(str(args["memory_id"])), int(args["version"])
-        async with self._db.remember(scope) as tx:
+        async with self._db.retract(scope) as tx:
             memory = await store.find(tx, memory_id)
             if memory is None or memory.is_deleted or memory.version.number != version:
                 return

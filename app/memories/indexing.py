@@ -73,23 +73,23 @@ class IndexMemories:
                 texts = await texts_of(tx, waiting)
             if not waiting:
                 break
-            vectors = await self._vectors(texts)
+            vectors = await self._vectors(scope, texts)
             gone = sorted(set(waiting) - vectors.keys())
-            async with self._db.write(scope) as tx:
+            async with self._db.maintain(scope) as tx:
                 await self._segments.attach(tx, vectors, entry)
                 if gone:
                     await self._segments.remove(tx, gone, entry)
         else:
-            async with self._db.write(scope) as tx:
+            async with self._db.maintain(scope) as tx:
                 tx.enqueue(Job(INDEX_JOB, once="index memories"))
         for _ in range(MAX_BATCHES):
-            async with self._db.write(scope) as tx:
+            async with self._db.maintain(scope) as tx:
                 if not await self._segments.compact(tx, AuditEntry("compact", "memory")):
                     return
 
-    async def _vectors(self, texts: Mapping[UUID, Sequence[str]]) -> Mapping[UUID, ByModel]:
+    async def _vectors(self, scope: Scope, texts: Mapping[UUID, Sequence[str]]) -> Mapping[UUID, ByModel]:
         try:
-            made = await self._models.embed([text for one in texts.values() for text in one])
+            made = await self._models.embed(scope, [text for one in texts.values() for text in one])
         except EmbedderUnavailableError as error:
             # The queue waits for a store that is down as long as it takes.
             raise AppError("store_unavailable", "the embedder") from error

@@ -9,6 +9,7 @@ from uuid import UUID
 from app.core.errors import AppError
 from app.core.evidence import Evidence
 from app.core.moments import Snapshot
+from app.core.processing import Processing, stopped
 from app.core.scope import Actor
 from app.core.superseding import NOTHING_OUTDATED, Outdated
 from app.core.text.sensitive import category
@@ -138,8 +139,12 @@ def require_trust(current: Content, following: Content) -> None:
         )
 
 
-def require_inferable(content: Content) -> None:
-    """Raise `sensitive_category` for a conclusion about somebody's health, belief and the like."""
+def require_inferable(content: Content, processing: Processing) -> None:
+    """Raise `sensitive_category` for a conclusion about somebody's health, belief and the like, and
+    `processing_stopped` for any where the user doesn't let anything be inferred.
+    """
+    if content.trust is Trust.INFERRED and not processing.infer:
+        raise stopped("infer")
     found = category(content.text) if content.trust is Trust.INFERRED else None
     if found is not None:
         raise AppError(

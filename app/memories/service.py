@@ -105,7 +105,7 @@ class Memories:
         """
         async with self._db.remember(scope, attempt) as tx:
             await self._evidence.require(tx, {"evidence": content.evidence})
-            require_inferable(content)
+            require_inferable(content, tx.processing)
             entry = AuditEntry("replace", "memory", memory_id)
             number = await tx.next_change(entry)
             current = await _required(tx, memory_id)
@@ -128,7 +128,7 @@ class Memories:
         attempt: Attempt | None,
     ) -> Memory:
         """Take the text out of every version; return the stub that is left. Raises `not_found`, `stale_version`."""
-        async with self._db.remember(scope, attempt) as tx:
+        async with self._db.retract(scope, attempt) as tx:
             entry = AuditEntry("delete", "memory", memory_id)
             number = await tx.next_change(entry)
             current = await _required(tx, memory_id)
@@ -140,7 +140,7 @@ class Memories:
 
 async def put(tx: Transaction, index: MemoryIndex, content: Content) -> Memory:
     """Write a new fact in the caller's transaction. Raises as `Memories.add`."""
-    require_inferable(content)
+    require_inferable(content, tx.processing)
     memory_id = uuid7()
     entry = AuditEntry("add", "memory", memory_id)
     number = await tx.next_change(entry)

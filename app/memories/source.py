@@ -37,7 +37,7 @@ class MemorySource:
         """
         if not self.kinds & question.include or not question.text.strip():
             return []
-        asked = await self._models.ask(question.text, question.waits_until_s)
+        asked = await self._models.ask(scope, question.text, question.waits_until_s)
         sought = Sought(question.text, asked.vectors, question.limit)
         async with self._db.read(scope) as tx:
             found = await self._search.search(tx, sought, question.snapshot)

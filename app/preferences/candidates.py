@@ -85,7 +85,7 @@ class Candidates:
         attempt: Attempt | None,
     ) -> Candidate:
         """Say no to a candidate, on everything that speaks for it by now; return its stub. Raises as `accept`."""
-        async with self._db.remember(scope, attempt) as tx:
+        async with self._db.retract(scope, attempt) as tx:
             await tx.hold_changes()
             candidate = await _found(tx, candidate_id)
             require_waiting(candidate, precondition)

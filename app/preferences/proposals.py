@@ -7,6 +7,7 @@ from app.core.errors import AppError
 from app.core.evidence import EvidenceCheck
 from app.core.idempotency import Attempt
 from app.core.ids import uuid7
+from app.core.processing import stopped
 from app.core.scope import Scope
 from app.infra.db.transaction import Database, Transaction
 from app.preferences import candidate_store, refusal_store, store
@@ -33,6 +34,8 @@ class Proposals:
         """
         require_own(scope, proposal.agent)
         async with self._db.remember(scope, attempt) as tx:
+            if not tx.processing.infer:
+                raise stopped("infer")
             await self._evidence.require(tx, {"evidence": proposal.evidence})
             outcome = await weigh(tx, proposal)
             shown = [each.id for each in (outcome.preference, outcome.candidate) if each is not None]

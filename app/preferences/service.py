@@ -213,7 +213,7 @@ class Preferences:
     ) -> Preference:
         """Take the value out of every version; return the stub that is left. Raises `not_found`, `stale_version`."""
         require_own(scope, agent)
-        async with self._db.remember(scope, attempt) as tx:
+        async with self._db.retract(scope, attempt) as tx:
             current = await store.find(tx, key, agent)
             if current is None or current.is_deleted:
                 raise not_there(current)

@@ -129,7 +129,7 @@ class Profiles:
         Raises `stale_version`, and `not_found` where no version has anything there.
         """
         entry = AuditEntry("erase_field", "profile", scope.usr)
-        async with self._db.remember(scope, attempt) as tx:
+        async with self._db.retract(scope, attempt) as tx:
             # First: from here on nobody else writes a version with the value.
             number = await tx.next_change(entry)
             current = await store.find(tx) or EMPTY

@@ -85,7 +85,7 @@ class OldMessages:
             else:
                 await self._remove(scope, old.id)
             bites += 1
-        async with self._db.write(scope) as tx:
+        async with self._db.maintain(scope) as tx:
             tx.enqueue(Job(AGE_JOB, once=AGE_JOB))
 
     async def _shorten(self, scope: Scope, old: Old, older_than: datetime) -> int:
@@ -124,7 +124,7 @@ class OldMessages:
         """Remove the oldest messages of a session; return how many. None where the kept summary covers more than the
         clean one that is to take its place.
         """
-        async with self._db.write(scope) as tx:
+        async with self._db.maintain(scope) as tx:
             session = await store.lock_session(tx, old.id)
             if session is None or session.pinned or session.content_version != old.content_version:
                 return 0
@@ -152,7 +152,7 @@ class OldMessages:
 
     async def _remove(self, scope: Scope, session_id: UUID) -> None:
         """Remove a session that is empty and expired, if it still is."""
-        async with self._db.write(scope) as tx:
+        async with self._db.maintain(scope) as tx:
             session = await store.lock_session(tx, session_id)
             if session is None or session.pinned or session.message_count or session.expires_at > datetime.now(UTC):
                 return

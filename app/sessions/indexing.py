@@ -146,27 +146,27 @@ class IndexMessages:
                 texts = await texts_of(tx, waiting)
             if not waiting:
                 break
-            vectors = await self._vectors(texts)
+            vectors = await self._vectors(scope, texts)
             gone = sorted(set(waiting) - vectors.keys())
-            async with self._db.write(scope) as tx:
+            async with self._db.maintain(scope) as tx:
                 entry = AuditEntry("index", "message")
                 await self._segments.attach(tx, vectors, entry)
                 if gone:
                     await self._segments.remove(tx, gone, entry)
         else:
-            async with self._db.write(scope) as tx:
+            async with self._db.maintain(scope) as tx:
                 tx.enqueue(Job(INDEX_JOB, once=ONCE))
         await self._compact(scope)
 
     async def _compact(self, scope: Scope) -> None:
         for _ in range(MAX_BATCHES):
-            async with self._db.write(scope) as tx:
+            async with self._db.maintain(scope) as tx:
                 if not await self._segments.compact(tx, AuditEntry("compact", "message")):
                     return
 
-    async def _vectors(self, texts: Mapping[UUID, Sequence[str]]) -> dict[UUID, ByModel]:
+    async def _vectors(self, scope: Scope, texts: Mapping[UUID, Sequence[str]]) -> dict[UUID, ByModel]:
         try:
-            made = await self._models.embed([piece for one in texts.values() for piece in one])
+            made = await self._models.embed(scope, [piece for one in texts.values() for piece in one])
         except EmbedderUnavailableError as error:
             # The queue waits for a store that is down as long as it takes.
             raise AppError("store_unavailable", "the embedder") from error

@@ -80,7 +80,7 @@ class Recalls:
 
         Messages that wait for their vectors are found by their words; where no model answers, all are.
         """
-        question = await self._models.ask(recall.query, recall.waits_until_s)
+        question = await self._models.ask(scope, recall.query, recall.waits_until_s)
         vectors = question.vectors
         async with self._db.read(scope) as tx:
             if recall.session_id and await store.find_session(tx, recall.session_id) is None:

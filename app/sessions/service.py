@@ -154,7 +154,7 @@ class Sessions:
         attempt: Attempt | None = None,
     ) -> None:
         """Delete a session with all that was said in it. Raises `not_found`, `stale_version`, `exists`."""
-        async with self._overtaking(scope, session_id), self._db.write(scope, attempt) as tx:
+        async with self._overtaking(scope, session_id), self._db.maintain(scope, attempt) as tx:
             await self._locked_version(tx, session_id, precondition)
             entry = AuditEntry("delete", "session", session_id)
             await self._segments.remove(tx, await store.message_ids(tx, session_id), entry)
@@ -243,7 +243,7 @@ class Sessions:
         attempt: Attempt | None = None,
     ) -> None:
         """Delete one message, and what the summary has of it. Raises `not_found`."""
-        async with self._overtaking(scope, session_id), self._db.write(scope, attempt) as tx:
+        async with self._overtaking(scope, session_id), self._db.maintain(scope, attempt) as tx:
             session = await store.lock_session(tx, session_id)
             message = await store.find_message(tx, session_id, message_id) if session else None
             if session is None or message is None:

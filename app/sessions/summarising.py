@@ -8,6 +8,7 @@ from app.core.audit import AuditEntry
 from app.core.jobs import Job
 from app.core.scope import Scope
 from app.infra.db.transaction import Database
+from app.infra.served.permits import Permits, permitted
 from app.infra.summarisers.port import Summariser
 from app.sessions import store
 from app.sessions.model import MAX_WINDOW_MESSAGES, Message, split, units
@@ -38,8 +39,11 @@ class SummariseSession:
 
     name = SUMMARY_JOB
 
-    def __init__(self, db: Database, window: Window, summariser: Summariser) -> None:
-        """Take the record, its hot copy, and what makes summaries: one that always gives one."""
+    def __init__(self, db: Database, window: Window, summariser: Summariser, permits: Permits) -> None:
+        """Take the record, its hot copy, what makes summaries (one that always gives one), and what gives the permits
+        that a model outside is asked by.
+        """
+        self._permits = permits
         self._db = db
         self._window = window
         self._summariser = summariser
@@ -59,8 +63,9 @@ class SummariseSession:
             leaving = page(split(messages, session.window_size)[0])
             if not leaving:
                 return
-            summary = await fold(self._summariser, session.summary, leaving)
-            async with self._db.write(scope) as tx:
+            with permitted(self._permits.of(scope)):
+                summary = await fold(self._summariser, session.summary, leaving)
+            async with self._db.maintain(scope) as tx:
                 entry = AuditEntry("summarise", "session", session_id)
                 is_mine = await store.swap_summary(tx, session, summary, leaving[-1].seq, entry)
             if is_mine:

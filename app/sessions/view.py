@@ -84,7 +84,7 @@ class Views:
             if not leaving:
                 return
             summary = await self._maker.summarised(scope.usr, session, leaving)
-            async with self._db.write(scope) as tx:
+            async with self._db.maintain(scope) as tx:
                 entry = AuditEntry("summarise", "session", session_id)
                 is_mine = await store.swap_summary(tx, session, summary, leaving[-1].seq, entry)
             if is_mine:

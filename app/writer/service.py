@@ -77,6 +77,8 @@ class Writer:
 
     async def _kept(self, tx: Transaction, heard: Heard, rights: frozenset[Right]) -> Sequence[str]:
         """Return a fate for each finding; UNTOLD where there is nothing to tell of it."""
+        if not tx.processing.infer:
+            return ()
         evidence = Evidence(EvidenceKind.MESSAGE, heard.message_id)
         try:
             await self._evidence.require(tx, {"evidence": evidence})
@@ -137,11 +139,11 @@ class WriteHeard:
                 break
             await self._writer.write(scope, [Heard(message_id, at, read(text)) for message_id, text, at in words])
             there = {message_id for message_id, _, _ in words}
-            async with self._db.write(scope) as tx:
+            async with self._db.maintain(scope) as tx:
                 for message_id in owed:
                     if message_id not in there:  # it was never stored, or is deleted
                         await store.settle(tx, message_id, (), AuditEntry("extract", "message", message_id))
-        async with self._db.write(scope) as tx:
+        async with self._db.maintain(scope) as tx:
             await store.drop_old(tx, KEPT, AuditEntry("extract", "message"))
 
 

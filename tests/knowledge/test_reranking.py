@@ -11,6 +11,7 @@ import pytest_asyncio
 from app import wiring as product
 from app.infra.rerankers.http import HttpReranker
 from app.infra.rerankers.port import RerankerUnavailableError
+from app.infra.served.permits import OfNobody, permitted
 from app.knowledge import reranking
 from app.knowledge.model import Found, Query, Reranked
 from app.knowledge.search import Search
@@ -109,9 +110,10 @@ async def test_what_is_no_answer_is_no_order(endpoint: Recorder, answer: Answer)
     reranker = HttpReranker("cross", endpoint.url, "a key", 5)
     try:
         endpoint.answers.append(lambda _: answer)
-        with pytest.raises(RerankerUnavailableError):
-            await reranker.rate("rent", ["one", "two"])
-        assert await reranker.rate("rent", ["one", "three"]) == [0.03, 0.05]
+        with permitted(OfNobody()):
+            with pytest.raises(RerankerUnavailableError):
+                await reranker.rate("rent", ["one", "two"])
+            assert await reranker.rate("rent", ["one", "three"]) == [0.03, 0.05]
     finally:
         await reranker.close()
     assert {headers["authorization"] for headers in endpoint.headers} == {"Bearer a key"}
@@ -121,6 +123,6 @@ async def test_a_model_that_hangs_is_waited_for_no_longer_than_its_deadline(endp
     reranker = HttpReranker("cross", endpoint.url, None, 0.1)
     endpoint.answers.append(lambda _: hangs(endpoint))
     async with asyncio.timeout(15):
-        with pytest.raises(RerankerUnavailableError):
+        with permitted(OfNobody()), pytest.raises(RerankerUnavailableError):
             await reranker.rate("rent", ["one"])
     await reranker.close()

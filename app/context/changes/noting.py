@@ -68,7 +68,7 @@ class NoteSuperseded:
                 after = page[-1][0]
                 marks = await asyncio.to_thread(_marks, page, outdated, number)
                 if marks:
-                    async with self._db.write(own) as tx:
+                    async with self._db.maintain(own) as tx:
                         await store.note(tx, marks, entry)
 
 

@@ -15,6 +15,11 @@ from app.core.scope import Scope
 from app.infra.crypto.box import Box, Place
 from app.infra.db.tables import idempotency
 
+HTTP_SERVER_ERROR = 500
+_NOT_KEPT = frozenset(
+    {"in_progress", "idempotency_mismatch", "rate_limited", "erasing", "erased", "processing_stopped"}
+)
+
 
 def request_tag(box: Box, attempt: Attempt) -> bytes:
     """Return what is kept to know the same request by."""
@@ -95,3 +100,8 @@ async def keep(
 
 def _place(usr: UUID) -> Place:
     return Place("idempotency", "answer_sealed", usr)
+
+
+def is_kept(error: AppError) -> bool:
+    """Say whether a refusal is kept as the answer: not what may come out otherwise at the next try."""
+    return error.problem.status < HTTP_SERVER_ERROR and error.code not in _NOT_KEPT

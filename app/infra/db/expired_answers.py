@@ -42,7 +42,7 @@ class ExpiredAnswers:
         for _ in range(MAX_BITES):
             if await self._bite(scope) < BITE_ANSWERS:
                 return
-        async with self._db.write(scope) as tx:
+        async with self._db.maintain(scope) as tx:
             tx.enqueue(Job(EXPIRED_JOB, once=EXPIRED_JOB))
 
     async def _bite(self, scope: Scope) -> int:
@@ -50,5 +50,5 @@ class ExpiredAnswers:
         some = select(*_KEY.clauses).where(idempotency.c.usr == scope.usr, is_expired).limit(BITE_ANSWERS)
         # Asked again where it is deleted: a key that is claimed anew at this moment stays.
         removed = delete(idempotency).where(idempotency.c.usr == scope.usr, is_expired, _KEY.in_(some))
-        async with self._db.write(scope) as tx:
+        async with self._db.maintain(scope) as tx:
             return (await tx.change(removed, AuditEntry("expire", "answer"))).rowcount

@@ -30,7 +30,7 @@ async def settle(db: Database, scope: Scope, moment: Moment) -> None:
     """
     if moment.as_of is None or moment.as_of < datetime.now(UTC) - _IN_FLIGHT:
         return
-    async with db.write(scope) as tx:
+    async with db.maintain(scope) as tx:
         # Shared, so that two of these don't wait for each other; whoever has numbered a change has the row locked.
         await tx.scalar(select(users.c.usr).filter_by(usr=scope.usr).with_for_update(read=True))
 

@@ -26,6 +26,11 @@ users = owned(
     Column("change_number", BigInteger, nullable=False, server_default="0"),
     Column("created_at", DateTime(timezone=True), nullable=False, server_default=func.now()),
     Column("erased_at", DateTime(timezone=True)),
+    # What the user lets be done (app/core/processing.py), and the version of that.
+    Column("remember", Boolean, nullable=False, server_default=text("true")),
+    Column("infer", Boolean, nullable=False, server_default=text("true")),
+    Column("external_models", Boolean, nullable=False, server_default=text("true")),
+    Column("processing_version", BigInteger, nullable=False, server_default="1"),
     CheckConstraint("state in ('active', 'erasing', 'erased')", name="state"),
     owner_is_key=True,
 )

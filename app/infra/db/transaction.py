@@ -1,11 +1,9 @@
 """The doors: the only way to the database, and every way needs a Scope.
 
 Each door binds row-level security to the scope for its transaction alone, looks at the user's row, yields, writes the
-audit
-rows and jobs that were gathered, and commits. Nothing else in the product commits.
+audit rows and jobs that were gathered, and commits. Nothing else in the product commits.
 """
 
-import json
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
@@ -21,24 +19,22 @@ from app.core.audit import AccessLog, AuditEntry
 from app.core.errors import AppError
 from app.core.idempotency import Answer, Attempt, Replayed
 from app.core.jobs import Job
+from app.core.processing import Processing
 from app.core.recipients import Recipient
 from app.core.scope import NOBODY, Operator, Scope
 from app.infra.audit.reasons import sealed_reason
 from app.infra.audit.tables import audit_log, audit_row
 from app.infra.crypto.box import Box
-from app.infra.db import answers, recipients
+from app.infra.db import answers, gates, recipients
 from app.infra.db.appends import Append, Outcome, Owed, appended
 from app.infra.db.engine import answered_soon, store_errors
+from app.infra.db.owing import owe
 from app.infra.db.ports import Boxes, MemoryCopies
 from app.infra.db.tables import idempotency, installation, users
 
 _BIND = text("SELECT set_config('app.user_id', :usr, true), set_config('app.tenant', :tenant, true)")
-HTTP_SERVER_ERROR = 500
-# What may come out otherwise at the next try isn't kept as the answer.
-_NOT_KEPT = frozenset({"in_progress", "idempotency_mismatch", "rate_limited", "erasing", "erased"})
 # Refusals that tell what is there.
 _TELLING = frozenset({"not_found", "stale_version", "exists", "conflict"})
-_ENQUEUE = text("SELECT enqueue(:name, CAST(:args AS jsonb), :priority, :lane, :once, :delay_s)")
 
 _LIVING = text("SELECT tenant, usr FROM living(:refs)").bindparams(bindparam("refs", type_=ARRAY(Uuid)))
 
@@ -54,6 +50,8 @@ class Transaction:
         self.scope = scope
         # Whether it may change user memory, and the last change that it knows of.
         self.remembers = False
+        # What the user lets be done, where a door has read it.
+        self.processing = Processing()
         self.last_change: int | None = None
         self.entries: dict[AuditEntry, None] = {}
         self.jobs: list[Job] = []
@@ -172,19 +170,7 @@ class Transaction:
             reason = sealed_reason(scope, self._box)
             rows = [audit_row(scope, entry, reason) for entry in self.entries]
             await self._connection.execute(insert(audit_log), rows)
-        for job in self.jobs:
-            args = {**job.args, "tenant": scope.tenant, "usr": str(scope.usr)}
-            await self._connection.execute(
-                _ENQUEUE,
-                {
-                    "name": job.name,
-                    "args": json.dumps(args),
-                    "priority": job.priority,
-                    "lane": job.lane,
-                    "once": job.once,
-                    "delay_s": job.delay_s,
-                },
-            )
+        await owe(self._connection, scope, self.jobs)
 
 
 class Database:
@@ -209,21 +195,41 @@ class Database:
         """Open a transaction that can't write. Raises `erasing` or `erased` where the user is no more."""
         box = await self._boxes.box(scope.usr)
         async with self._opened(scope, box, self._reading) as tx:
-            _require_active(await tx.scalar(select(users.c.state).filter_by(usr=scope.usr)))
+            tx.processing = gates.required(await tx.row(gates.seen(scope)))
             yield tx
         await self._access_log.saw(scope, tx.seen, sealed_reason(scope, box))
 
     @asynccontextmanager
     async def write(self, scope: Scope, attempt: Attempt | None = None) -> AsyncIterator[Transaction]:
         """Open a transaction that holds the user's row open: an erasure waits for it, and it is refused after one
-        began.
+        began. It is refused too where the user wants nothing new to be kept.
 
         With an attempt, the client's idempotency key is claimed first; the service must call `tx.answer`.
         """
+        async with self.maintain(scope, attempt) as tx:
+            gates.require_remembering(tx.processing)
+            yield tx
+
+    @asynccontextmanager
+    async def maintain(self, scope: Scope, attempt: Attempt | None = None) -> AsyncIterator[Transaction]:
+        """Open a `write` that keeps nothing new: it takes away, or keeps up what is stored already."""
+        async with self._writing(scope, attempt, gates.held_open(scope)) as tx:
+            yield tx
+
+    @asynccontextmanager
+    async def choose(self, scope: Scope, attempt: Attempt | None = None) -> AsyncIterator[Transaction]:
+        """Open a `maintain` that waits for the writers that are in and keeps others out: what it changes of the user's
+        row, every later one has read.
+        """
+        async with self._writing(scope, attempt, gates.held_shut(scope)) as tx:
+            yield tx
+
+    @asynccontextmanager
+    async def _writing(self, scope: Scope, attempt: Attempt | None, gate: Executable) -> AsyncIterator[Transaction]:
         box = await self._boxes.box(scope.usr)
         try:
             async with self._opened(scope, box) as tx:
-                _require_active(await tx.scalar(_held_open(scope)))
+                tx.processing = gates.required(await tx.row(gate))
                 if attempt is not None:
                     await tx.begin_attempt(attempt)
                 yield tx
@@ -236,14 +242,21 @@ class Database:
 
     @asynccontextmanager
     async def remember(self, scope: Scope, attempt: Attempt | None = None) -> AsyncIterator[Transaction]:
-        """Open a `write` that may change user memory. It ends when whatever it answers by is seen by every reader.
+        """Open a `write` that may change user memory. It ends when whatever it answers by is seen by every reader."""
+        async with self.retract(scope, attempt) as tx:
+            gates.require_remembering(tx.processing)
+            yield tx
+
+    @asynccontextmanager
+    async def retract(self, scope: Scope, attempt: Attempt | None = None) -> AsyncIterator[Transaction]:
+        """Open a `remember` that keeps nothing new: it takes away.
 
         A repeated or a refused request may be answered by a change of somebody who died before it came to the copies.
         """
         if self._copies is None:
             raise TypeError("nothing here knows the copies of user memory")
         try:
-            async with self.write(scope, attempt) as tx:
+            async with self.maintain(scope, attempt) as tx:
                 tx.remembers = True
                 yield tx
         except Replayed:
@@ -277,6 +290,11 @@ class Database:
             yield tx
             await tx.settle()
 
+    async def choices(self, scope: Scope) -> Processing:
+        """Return what the user lets be done now."""
+        async with self.read(scope) as tx:
+            return tx.processing
+
     async def append(self, appends: Sequence[Append], owed: Owed) -> list[Outcome]:
         """Append messages of many users in one commit, each under the scope that it bears.
 
@@ -292,7 +310,7 @@ class Database:
 
     async def refuse(self, scope: Scope, attempt: Attempt, error: AppError) -> None:
         """Keep a refusal as the answer to the attempt, where it is one that a repeated request gets again."""
-        if error.problem.status < HTTP_SERVER_ERROR and error.code not in _NOT_KEPT:
+        if answers.is_kept(error):
             await self._keep_refusal(scope, await self.box(scope), attempt, error)
 
     async def saw(self, scope: Scope, entry: AuditEntry) -> None:
@@ -361,10 +379,7 @@ class Database:
 
     @asynccontextmanager
     async def _opened(
-        self,
-        scope: Scope,
-        box: Box | None,
-        engine: AsyncEngine | None = None,
+        self, scope: Scope, box: Box | None, engine: AsyncEngine | None = None
     ) -> AsyncIterator[Transaction]:
         with store_errors(), timing.in_store():
             async with (engine or self._engine).begin() as connection:
@@ -377,20 +392,8 @@ class Database:
         """Keep a refusal: in a transaction of its own, for the effect's was rolled back."""
         async with self._opened(scope, box) as tx:
             # Held open like by any writer: an erasure that began now would count before this row is there.
-            if await tx.scalar(_held_open(scope)) != "active":
+            gate = await tx.row(gates.held_open(scope))
+            if gate is None or gate.state != "active":
                 return
             await tx.begin_attempt(attempt)
             await tx.keep(attempt.refuse(error))
-
-
-def _held_open(scope: Scope) -> Executable:
-    """Return the query of the user's state that keeps an erasure waiting until the transaction ends.
-
-    KEY SHARE and not SHARE: writers that also update the row would deadlock (measured: 67 of 80).
-    """
-    return select(users.c.state).filter_by(usr=scope.usr).with_for_update(read=True, key_share=True)
-
-
-def _require_active(state: str | None) -> None:
-    if state != "active":
-        raise AppError("erasing" if state == "erasing" else "erased")

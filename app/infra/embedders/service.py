@@ -3,9 +3,13 @@
 import asyncio
 import hashlib
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
+from contextvars import copy_context
 from dataclasses import dataclass, field
+from functools import partial
+from typing import TypeVar
 
 import numpy as np
 from cachetools import LRUCache
@@ -14,8 +18,10 @@ from numpy.typing import NDArray
 from app.core.errors import AppError
 from app.infra.embedders.port import Embedder, EmbedderUnavailableError, Vectors
 from app.infra.embedders.texts import readable
+from app.infra.served.permits import OfAll, OfNobody, Permit, permitted
 
 Vector = NDArray[np.float32]
+_Result = TypeVar("_Result")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +56,8 @@ class _Call:
     answer: asyncio.Future[None]
     rows: list[Vector | None]
     missing: int
+    # Asked before a text of its is sent to a model outside; None where the model is here.
+    permit: Permit | None = None
     queue: deque[_Text] = field(default_factory=deque)
 
 
@@ -77,19 +85,22 @@ class EmbeddingService:
 
     async def start(self) -> None:
         """Load the model, in the thread: the first question then waits no longer than the others."""
-        await asyncio.get_running_loop().run_in_executor(self._thread, self.embedder.load)
+        with permitted(OfNobody()):
+            await self._in_thread(self.embedder.load)
 
-    async def embed(self, texts: Sequence[str]) -> Vectors:
-        """Return a unit vector for each text, in order; the array is the caller's to change.
+    async def embed(self, texts: Sequence[str], permit: Permit | None = None) -> Vectors:
+        """Return a unit vector for each text, in order; the array is the caller's to change. A model outside is asked
+        with a permit.
 
         Raises AppError("overloaded") where the queue has no room or the service is closing, and what the model raises.
         A call that alone exceeds the queue's bound is let in when nothing waits. A cancelled call gives its place back.
         """
         loop = asyncio.get_running_loop()
         if not texts:
-            dimensions = await loop.run_in_executor(self._thread, lambda: self.embedder.dimensions)
+            with permitted(OfNobody()):
+                dimensions = await self._in_thread(lambda: self.embedder.dimensions)
             return np.empty((0, dimensions), np.float32)
-        call = _Call(loop.create_future(), [None] * len(texts), 0)
+        call = _Call(loop.create_future(), [None] * len(texts), 0, permit)
         self._enter(call, [readable(text, self.embedder.max_chars) for text in texts])
         if call.missing:
             try:
@@ -98,9 +109,9 @@ class EmbeddingService:
                 self._give_back(call)
         return np.stack([row for row in call.rows if row is not None])
 
-    async def embed_one(self, text: str) -> Vector:
+    async def embed_one(self, text: str, permit: Permit | None = None) -> Vector:
         """Return the unit vector of one text: shape (dimensions,)."""
-        row: Vector = (await self.embed([text]))[0]
+        row: Vector = (await self.embed([text], permit))[0]
         return row
 
     def count_tokens(self, text: str) -> int:
@@ -156,10 +167,15 @@ class EmbeddingService:
 
     async def _run(self) -> None:
         """Embed batch after batch until nothing waits. What the model raises goes to the callers of that batch."""
-        loop = asyncio.get_running_loop()
         try:
-            while batch := self._next_batch():
-                work = loop.run_in_executor(self._thread, self.embedder.embed, [text.text for text in batch])
+            while taken := self._next_batch():
+                batch = await self._permitted(taken)
+                if not batch:
+                    continue
+                # What is asked meanwhile for a text that is being sent is answered by the same.
+                permits = [call.permit for text in batch for call, _ in text.callers if call.permit is not None]
+                with permitted(OfAll(permits)) if permits else nullcontext():
+                    work = self._in_thread(partial(self.embedder.embed, [text.text for text in batch]))
                 await asyncio.wait({work})
                 for text in batch:
                     del self._texts[text.key]
@@ -173,6 +189,26 @@ class EmbeddingService:
                         _fail(text, error)
         finally:
             self._pump = None
+
+    def _in_thread(self, work: Callable[[], _Result]) -> "asyncio.Future[_Result]":
+        # With the permit of who asks: a thread knows nothing of it by itself.
+        return asyncio.get_running_loop().run_in_executor(self._thread, copy_context().run, work)
+
+    async def _permitted(self, batch: list[_Text]) -> list[_Text]:
+        """Return the texts that may be sent; who isn't permitted to send theirs is told so."""
+        calls = {call for text in batch for call, _ in text.callers if call.permit is not None}
+        for call in calls:
+            try:
+                if call.permit is not None:
+                    await call.permit.until_s()
+            except AppError as error:
+                if not call.answer.done():
+                    call.answer.set_exception(error)
+        for text in batch:
+            text.callers = [(call, place) for call, place in text.callers if not call.answer.done()]
+            if not text.callers:
+                del self._texts[text.key]
+        return [text for text in batch if text.callers]
 
     def _next_batch(self) -> list[_Text]:
         """Return what fits, one text of each call in turn: a question doesn't wait behind a whole document."""

@@ -45,7 +45,7 @@ class AgeWatch:
         for kind in self._kinds:
             async for tenant, usr in kind.due():
                 try:
-                    async with self._db.write(Scope(tenant, usr, None, Actor.WORKER)) as tx:
+                    async with self._db.maintain(Scope(tenant, usr, None, Actor.WORKER)) as tx:
                         tx.enqueue(Job(kind.job, once=kind.job))
                         owed += 1
                 except AppError as error:

@@ -32,8 +32,9 @@ MODEL_SLOTS = 2
 MAX_ATTEMPTS = 8
 FIRST_RETRY_S = 1
 LONGEST_RETRY_S = 300
-# A store that is down isn't the job's fault: such a job waits as long as it takes and is never parked.
-PATIENT_CODES = frozenset({"store_unavailable", "overloaded", "in_progress"})
+# A store that is down isn't the job's fault, nor what the user doesn't let be done now: such a job waits as long as it
+# takes and is never parked.
+PATIENT_CODES = frozenset({"store_unavailable", "overloaded", "in_progress", "processing_stopped"})
 GONE_CODES = frozenset({"erasing", "erased"})
 
 log = structlog.get_logger("cairn.queue")

@@ -26,6 +26,7 @@ class HttpReranker:
             timeout_s=deadline_s,
             deadline_s=deadline_s,
             attempts=1,
+            guarded=True,
         )
         self._client = Client(endpoint, _MAX_ANSWER_BYTES)
 

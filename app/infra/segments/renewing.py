@@ -94,7 +94,7 @@ class RenewVectors:
             if not await self._renew_next(scope):
                 break
         else:
-            async with self._db.write(scope) as tx:
+            async with self._db.maintain(scope) as tx:
                 tx.enqueue(Job(self.name, once=self.name))
             return
         while await self._tidy_next(scope):
@@ -108,18 +108,18 @@ class RenewVectors:
             if behind is None:
                 return False
             texts = await self._texts(tx, behind.items) if behind.items else {}
-        vectors = await self._embedded({item: pieces for item, pieces in texts.items() if pieces})
-        async with self._db.write(scope) as tx:
+        vectors = await self._embedded(scope, {item: pieces for item, pieces in texts.items() if pieces})
+        async with self._db.maintain(scope) as tx:
             await _renew(self._segments, tx, behind, vectors, self._entry)
             if self._kept is not None and vectors:
                 await self._kept(tx, vectors, self._models.wanted.name, self._entry)
         return True
 
-    async def _embedded(self, texts: Mapping[UUID, Sequence[str]]) -> Mapping[UUID, Vector]:
+    async def _embedded(self, scope: Scope, texts: Mapping[UUID, Sequence[str]]) -> Mapping[UUID, Vector]:
         if not texts:
             return {}
         try:
-            rows = await self._models.wanted.service.embed([piece for pieces in texts.values() for piece in pieces])
+            rows = await self._models.embed_wanted(scope, [piece for pieces in texts.values() for piece in pieces])
         except (EmbedderUnavailableError, EmbedderMisconfiguredError) as error:
             # The queue waits for a store that is down as long as it takes; search goes on with what there is.
             raise AppError("store_unavailable", "the embedder") from error
@@ -131,7 +131,7 @@ class RenewVectors:
         return vectors
 
     async def _tidy_next(self, scope: Scope) -> bool:
-        async with self._db.write(scope) as tx:
+        async with self._db.maintain(scope) as tx:
             return await _tidy(self._segments, tx, self._entry)
 
 

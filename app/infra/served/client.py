@@ -1,13 +1,19 @@
 """The client of such an endpoint: bounded waits, few retries, bounded answers, and no text of ours in an error."""
 
 import asyncio
+import json
+import math
 import random
 import threading
+import time
+from collections.abc import AsyncIterator
 from concurrent.futures import CancelledError
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 import httpx
+
+from app.infra.served.permits import permit
 
 _WORTH_RETRYING: Final = frozenset({408, 409, 425, 429, 500, 502, 503, 504})
 _FIRST_PAUSE_S: Final = 0.25
@@ -19,7 +25,9 @@ ENDS_WITHIN_S: Final = 1.0
 class Endpoint:
     """Where models are served. `base_url` ends before the protocol's own path (https://api.openai.com/v1, say).
 
-    `timeout_s` bounds one attempt, `deadline_s` all of them with the pauses between.
+    `timeout_s` bounds one attempt, `deadline_s` all of them with the pauses between. What is sent to one that is
+    `guarded` needs a permit (`app.infra.served.permits`), asked before each attempt: so is every one that users'
+    texts go to.
     """
 
     base_url: str
@@ -28,6 +36,7 @@ class Endpoint:
     timeout_s: float = 20.0
     deadline_s: float = 45.0
     attempts: int = 3
+    guarded: bool = False
 
 
 class EndpointError(Exception):
@@ -52,7 +61,10 @@ class Client:
         )
 
     async def post(self, path: str, body: dict[str, Any]) -> bytes:
-        """Return the answer to a body of JSON; ask again after a pause where that may help. Raises EndpointError."""
+        """Return the answer to a body of JSON; ask again after a pause where that may help.
+
+        Raises EndpointError, and `processing_stopped` where its permit says no.
+        """
         try:
             async with asyncio.timeout(self._endpoint.deadline_s):
                 return await self._post(path, body)
@@ -65,21 +77,24 @@ class Client:
         await self._http.aclose()
 
     async def _post(self, path: str, body: dict[str, Any]) -> bytes:
+        sent = json.dumps(body, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
         for attempt in range(1, self._endpoint.attempts + 1):
             try:
-                return await self._ask(path, body)
+                until_s = await permit().until_s() if self._endpoint.guarded else math.inf
+                return await self._ask(path, sent, until_s)
             except _AskAgainError as error:
                 pause_s = min(_LONGEST_PAUSE_S, _FIRST_PAUSE_S * 2 ** (attempt - 1)) * random.uniform(0.5, 1.0)  # noqa: S311 - jitter
                 if attempt == self._endpoint.attempts or await self._is_closed_within(max(pause_s, error.after_s)):
                     raise EndpointError(f"{error} (attempts: {attempt})") from error
         raise EndpointError("no attempt is allowed")
 
-    async def _ask(self, path: str, body: dict[str, Any]) -> bytes:
+    async def _ask(self, path: str, body: bytes, until_s: float) -> bytes:
+        headers = {"Content-Type": "application/json", "Content-Length": str(len(body))}
         try:
             # httpx bounds only the wait for the next piece.
             async with (
                 asyncio.timeout(self._endpoint.timeout_s),
-                self._http.stream("POST", path, json=body) as response,
+                self._http.stream("POST", path, content=_sent(body, until_s), headers=headers) as response,
             ):
                 if response.status_code in _WORTH_RETRYING:
                     raise _AskAgainError(f"status {response.status_code}", _retry_after_s(response))
@@ -160,6 +175,13 @@ class _AskAgainError(Exception):
     def __init__(self, reason: str, after_s: float = 0.0) -> None:
         super().__init__(reason)
         self.after_s = after_s
+
+
+async def _sent(body: bytes, until_s: float) -> AsyncIterator[bytes]:
+    """Yield the body when the connection is made, if it may be sent then."""
+    if time.monotonic() >= until_s:
+        raise _AskAgainError("the permit ran out before it was sent")
+    yield body
 
 
 def _retry_after_s(response: httpx.Response) -> float:

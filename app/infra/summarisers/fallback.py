@@ -4,6 +4,8 @@ import time
 
 import structlog
 
+from app.core.errors import AppError
+from app.core.processing import is_stopped
 from app.infra.summarisers.port import Summariser, SummariserUnavailableError, Summary, SummaryInput, UnusableError
 
 # After a failure of the endpoint it is left alone for so long: the next session needn't wait for it too.
@@ -27,6 +29,10 @@ class FallbackSummariser:
         if time.monotonic() >= self._broken_until:
             try:
                 return await self._model.summarise(given)
+            except AppError as error:
+                if not is_stopped(error):
+                    raise
+                # Its user doesn't let it be shown to the model.
             except UnusableError as error:
                 # One record made it write that: the others needn't do without.
                 log.warning("summarised_by_rules", reason=str(error))
