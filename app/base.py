@@ -21,6 +21,8 @@ from app.infra.embedders.build import build as build_embedder
 from app.infra.embedders.models import Model, Models
 from app.infra.embedders.port import Embedder
 from app.infra.embedders.service import EmbeddingService
+from app.infra.extraction.extractor import Extractor
+from app.infra.extraction.model import Limits
 from app.infra.keys.store import KeyStore, open_pool
 from app.infra.keys.vault import Vault, WrongKeyStoreError, open_vault
 from app.infra.redis.answers import HotAnswers
@@ -200,3 +202,17 @@ def writer_of(base: Base) -> tuple[Hearing, WriteHeard, OwnedRows]:
     writer = Writer(base.db, evidence, keepers, is_on=base.settings.writer == "rules")
     rows = OwnedRows(base.db, "heard", (writer_tables.heard_messages,))
     return Hearing(writer), WriteHeard(base.db, writer, heard_again), rows
+
+
+def extractor_of(base: Base) -> Extractor:
+    """Return what reads files, within the settings."""
+    settings = base.settings
+    limits = Limits(
+        memory_bytes=settings.file_memory_bytes,
+        cpu_s=settings.file_cpu_s,
+        wall_s=settings.file_wall_s,
+        text_bytes=settings.file_text_bytes,
+        unpacked_bytes=settings.file_unpacked_bytes,
+        pages=settings.file_pages,
+    )
+    return Extractor(limits, settings.file_slots)

@@ -7,7 +7,7 @@ from datetime import timedelta
 from app.access.service import Access
 from app.audit.exporting import AuditExport
 from app.audit.service import Trails
-from app.base import Base, writer_of
+from app.base import Base, extractor_of, writer_of
 from app.context import store as context_store
 from app.context import tables as context_tables
 from app.context.changes import tables as change_tables
@@ -35,7 +35,6 @@ from app.infra.db.expired_answers import ExpiredAnswers
 from app.infra.db.rows import OwnedRows
 from app.infra.db.transaction import Database, Transaction
 from app.infra.embedders.tokenizers import counts
-from app.infra.extraction.extractor import Extractor
 from app.infra.segments.store import SegmentStore
 from app.infra.summarisers.extractive import ExtractiveSummariser
 from app.knowledge.evidence import DocumentEvidence
@@ -270,7 +269,11 @@ def knowledge(base: Base, registered: Registered) -> Parts:
     )
     return Parts(
         provided={type(each): each for each in provided},
-        handlers=[IngestDocument(db, segments, models, Extractor(), quotas, registered), *keeping, SweepUpload(db)],
+        handlers=[
+            IngestDocument(db, segments, models, extractor_of(base), quotas, registered),
+            *keeping,
+            SweepUpload(db),
+        ],
         sources=[KnowledgeSource(search)],
         listings=[DocumentListing(db)],
         counted=[usages],

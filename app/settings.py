@@ -135,6 +135,15 @@ class Settings(BaseSettings):
     max_body_bytes: int = Field(1 * MEBIBYTE, ge=1_024, description="Largest request body.")
     max_text_bytes: int = Field(4 * MEBIBYTE, ge=1_024, description="Largest request body with a document as JSON.")
     max_upload_bytes: int = Field(50 * MEBIBYTE, ge=1_024, description="Largest file that is uploaded.")
+    file_slots: int = Field(2, ge=1, le=64, description="Files that each worker reads at a time: their memory adds up.")
+    file_memory_bytes: int = Field(
+        1_024 * MEBIBYTE, ge=256 * MEBIBYTE, description="Memory that reading one file may take."
+    )
+    file_cpu_s: int = Field(120, ge=1, description="Seconds that reading one file may compute.")
+    file_wall_s: float = Field(300.0, ge=1, description="Seconds that reading one file may take in all.")
+    file_unpacked_bytes: int = Field(400 * MEBIBYTE, ge=1_024, description="What an archive (DOCX) may unpack to.")
+    file_text_bytes: int = Field(100 * MEBIBYTE, ge=1_024, description="Text that one file may have.")
+    file_pages: int = Field(2_000, ge=1, description="Pages that one file (PDF) may have.")
     quota_documents: int = Field(10_000, ge=0, description="Documents that a user may have.")
     quota_bytes: int = Field(1_024 * MEBIBYTE, ge=0, description="Bytes that a user's documents may have together.")
     quota_chunks: int = Field(200_000, ge=0, description="Chunks that may be made of a user's documents.")

@@ -21,12 +21,13 @@ from app.infra.chroma.index import ChromaIndex
 from app.infra.db.transaction import Database
 from app.infra.segments.renewing import progress
 from app.infra.segments.store import SegmentStore
-from app.knowledge.index_watch import index_owners
+from app.knowledge.index_watch import GONE, index_owners
 from app.knowledge.indexing import Check, VectorKeeper
+from app.knowledge.orphans import Orphans
 from app.knowledge.sharing import unshare
 from app.settings import Settings
 
-GONE = frozenset({"erasing", "erased"})
+AWAY = "is Chroma up, and PostgreSQL? Searches are answered from PostgreSQL"
 REQUEST = "cairn index"
 
 
@@ -53,6 +54,7 @@ class Parts:
 
     keeper: VectorKeeper
     db: Database
+    orphans: Orphans
 
 
 Work = Callable[[Parts, Scope], Awaitable[Finding]]
@@ -74,7 +76,10 @@ def index() -> None:
 @_about_whom
 @click.option("--all", "everybody", is_flag=True, help="List those whose index is in order, too.")
 def check_index(user: str | None, tenant: str, issuer: str | None, everybody: bool) -> None:  # noqa: FBT001 - a flag of the command line
-    """Compare PostgreSQL and the vector store, user by user. The exit status is 1 where something is to be built."""
+    """Compare PostgreSQL and the vector store, user by user, and name collections that belong to nobody.
+
+    The exit status is 1 where something is to be built, or dropped.
+    """
     _run(Asked(user, tenant, issuer), _check, listed=everybody or user is not None)
 
 
@@ -83,6 +88,15 @@ def check_index(user: str | None, tenant: str, issuer: str | None, everybody: bo
 def rebuild_index(user: str | None, tenant: str, issuer: str | None) -> None:
     """Build the vector store anew from PostgreSQL, for everybody or for one. The exit status is 1 where it failed."""
     _run(Asked(user, tenant, issuer), _rebuild, listed=True)
+
+
+@index.command("prune")
+def prune_orphans() -> None:
+    """Drop the collections that belong to nobody in this database, which `check` names.
+
+    Not where another installation uses the same Chroma: its users are unknown here.
+    """
+    asyncio.run(_pruned(load_settings("index")))
 
 
 @index.command("unshare")
@@ -124,7 +138,7 @@ async def _through(
         names = base.models.names
         segments = SegmentStore("chunk", base.cache, *names)
         keeper = VectorKeeper(base.db, segments, [ChromaIndex(base.chroma, name) for name in names])
-        parts = Parts(keeper, base.db)
+        parts = Parts(keeper, base.db, Orphans(base.db, base.chroma))
         try:
             await base.chroma.ping()
             async for scope in _scopes(base, asked):
@@ -137,19 +151,33 @@ async def _through(
                 words.append(finding.word)
                 if listed or finding.word != "ok":
                     click.echo(f"{finding.word:<4}  {show('usr', scope.usr)}: {finding.text}")
+            orphans = await parts.orphans.find() if work is _check and asked.user is None else []
+            for name in orphans:
+                click.echo(f"FAIL  {name}: belongs to nobody here; `cairn index prune` drops it")
         except AppError as error:
+            orphans = []
             words.append("FAIL")
-            click.echo(f"FAIL  {error.code}: is Chroma up, and PostgreSQL? Searches are answered from PostgreSQL")
+            click.echo(f"FAIL  {error.code}: {AWAY}")
         click.echo(_summary(words, names[0]))
         for row in await progress(base.db, names):
             if row.made < row.items or len(names) > 1:
                 click.echo(f"{row.kind}: {row.made} of {row.items} have vectors of {row.model}")
-    return words
+    return [*words, *("FAIL" for _ in orphans)]
 
 
 def _summary(words: list[str], model: str) -> str:
     counted = ", ".join(f"{words.count(word)} {word}" for word in ("ok", "wait", "FAIL") if word in words)
     return f"{len(words)} user(s) with documents, vectors of {model}{': ' if counted else ''}{counted}"
+
+
+async def _pruned(settings: Settings) -> None:
+    async with _opened(settings) as base:
+        orphans = Orphans(base.db, base.chroma)
+        try:
+            dropped = await orphans.drop(await orphans.find())
+        except AppError as error:
+            raise click.ClickException(f"{error.code}: {AWAY}") from None
+    click.echo(f"{dropped} collection(s) that belonged to nobody dropped")
 
 
 async def _check(parts: Parts, scope: Scope) -> Finding:
@@ -173,7 +201,8 @@ def _told(check: Check, scope: Scope) -> Finding:
         return Finding("wait", "another model makes its vectors anew; searches are answered from PostgreSQL")
     if check.owed:
         return Finding("wait", f"{counted}, {check.owed} change(s) are owed: a worker tells them")
-    harm = counted if check.is_sound else "damaged"
+    harm = counted if check.is_current else f"{counted}, made with settings of before"
+    harm = harm if check.is_sound else "damaged"
     return Finding("FAIL", f"{harm}: run `cairn index rebuild --user {show('usr', scope.usr)}`")
 
 

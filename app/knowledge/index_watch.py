@@ -16,7 +16,7 @@ from app.knowledge.service import INDEX_JOB
 PAGE_USERS: Final = 1_000
 # Each user costs some questions: what is asked for above so many chunks is looked at when it is searched, too.
 LOOKS_EVERY_S: Final = 3_600.0
-_GONE: Final = frozenset({"erasing", "erased"})
+GONE: Final = frozenset({"erasing", "erased"})
 _FIRST: Final = UUID(int=0)
 _OWNERS: Final = text("SELECT tenant, usr FROM index_owners(:past, :most)").bindparams(bindparam("past", type_=Uuid))
 
@@ -49,7 +49,7 @@ class LostVectors:
             try:
                 check = await self._keeper.check(Scope(tenant, usr, None, Actor.WORKER))
             except AppError as error:
-                if error.code in _GONE:
+                if error.code in GONE:
                     continue
                 raise
             if check.is_made and not check.is_complete:

@@ -44,11 +44,14 @@ class Check:
     is_sound: bool = True
     # Whether a model that is asked has made vectors of all there is: until then PostgreSQL alone answers.
     is_made: bool = True
+    # Whether it was made with the settings of now: one of before may find less.
+    is_current: bool = True
 
     @property
     def is_complete(self) -> bool:
         """Whether the vector store can be asked."""
-        return self.is_made and self.is_sound and self.owed == 0 and self.actual == self.expected
+        is_whole = self.owed == 0 and self.actual == self.expected
+        return self.is_made and self.is_sound and self.is_current and is_whole
 
 
 class VectorKeeper:
@@ -138,9 +141,10 @@ class VectorKeeper:
                 near = await collection.nearest(box, vectors[chunk], SAMPLE_NEAR)
                 if UUID(bytes=tag) not in {one.id for one in near}:
                     return Check(extent.texts, actual, extent.changes, is_sound=False)
+            is_current = await collection.is_current(scope.usr)
         except BrokenCollectionError:
             return Check(extent.texts, 0, extent.changes, is_sound=False)
-        return Check(extent.texts, actual, extent.changes)
+        return Check(extent.texts, actual, extent.changes, is_current=is_current)
 
     async def _build(self, scope: Scope, collections: Sequence[ChromaIndex]) -> None:
         async with self._db.maintain(scope) as tx:

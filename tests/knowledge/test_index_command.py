@@ -2,18 +2,28 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from uuid import uuid4
 
 import asyncpg
+import pytest
 import pytest_asyncio
 from click.testing import CliRunner, Result
 
 from app.commands.index import index
 from app.core.ids import show
 from app.core.scope import Scope
+from app.infra.chroma import client as chroma_client
 from app.infra.chroma.client import ChromaClient
 from app.infra.chroma.index import ChromaIndex
 from app.infra.embedded.ports import free_port
 from app.infra.embedders.use import UseEmbedder
+from app.infra.segments.cache import IndexCache
+from app.infra.segments.store import SegmentStore
+from app.knowledge.index_watch import LostVectors
+from app.knowledge.indexing import VectorKeeper
+from app.knowledge.model import Description
+from app.knowledge.orphans import Orphans
 from app.settings import Settings, variable
 from tests.conftest import MakeScope
 from tests.knowledge.conftest import NOTE, Knowledge
@@ -33,6 +43,13 @@ async def vectors(settings: Settings) -> AsyncIterator[ChromaIndex]:
     client = ChromaClient(settings.chroma_url)
     yield ChromaIndex(client, f"use@{UseEmbedder().revision}")
     await client.close()
+
+
+@asynccontextmanager
+async def chroma_at(settings: Settings) -> AsyncIterator[ChromaClient]:
+    opened = ChromaClient(settings.chroma_url)
+    yield opened
+    await opened.close()
 
 
 async def audited(settings: Settings, someone: Scope) -> list[tuple[str, str, str]]:
@@ -83,6 +100,63 @@ async def test_a_rebuild_puts_it_in_order_and_the_audit_says_who_asked(
     assert await vectors.count(lost.usr) == 1
     assert await vectors.count(other.usr) == 0
     assert ("operator", "rebuild", "index") in await audited(settings, lost)
+
+
+async def test_collections_of_nobody_are_named_and_dropped_and_those_of_others_are_not(
+    knowledge: Knowledge, scope: MakeScope, settings: Settings, vectors: ChromaIndex
+) -> None:
+    someone, nobody = await scope(), uuid4()
+    await knowledge.ready(someone, "Otters hold hands.")
+    older = f"u_{someone.usr.hex}_{'0' * 12}"
+    async with chroma_at(settings) as client:
+        await client.create("not-ours")
+        # One of a user who is gone, and one of a model that nobody has written down.
+        await client.create(vectors.name(nobody))
+        await client.create(older)
+        found = await ran(settings, "check")
+        told = [line for line in found.output.splitlines() if "belongs to nobody" in line]
+        assert {line.split()[1].rstrip(":") for line in told} >= {vectors.name(nobody), older}
+        assert found.exit_code == 1
+        assert vectors.name(someone.usr) not in found.output
+        dropped = await ran(settings, "prune")
+        assert (dropped.exit_code, "dropped" in dropped.output) == (0, True)
+        left = await client.names()
+        assert {vectors.name(someone.usr), "not-ours"} <= {*left}
+        assert {*left}.isdisjoint({vectors.name(nobody), older})
+        assert await Orphans(knowledge.wiring.db, client).find() == []
+        await client.drop("not-ours")
+
+
+async def test_a_collection_with_settings_of_before_is_named_and_built_anew_by_a_worker(
+    knowledge: Knowledge, scope: MakeScope, settings: Settings, vectors: ChromaIndex, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    someone = await scope()
+    with monkeypatch.context() as before:
+        before.setattr(chroma_client, "_INDEX", {"hnsw": {**chroma_client.HNSW, "ef_search": 100}})
+        await knowledge.ready(someone, "Otters hold hands.")
+    reference = show("usr", someone.usr)
+    found = await ran(settings, "check", "--user", reference)
+    assert "1 of 1 vectors, made with settings of before: run `cairn index rebuild" in found.output
+    assert found.exit_code == 1
+    keeper = VectorKeeper(knowledge.wiring.db, SegmentStore("chunk", IndexCache(), vectors.model), [vectors])
+    assert someone.usr in {usr async for _, usr in LostVectors(knowledge.wiring.db, keeper).due()}
+    await knowledge.index(someone)
+    assert await vectors.is_current(someone.usr)
+    assert await knowledge.texts(someone, "otters") == ["Otters hold hands."]
+    assert (await ran(settings, "check", "--user", reference)).exit_code == 0
+
+
+async def test_texts_that_are_shared_are_given_back_to_each_passage(
+    knowledge: Knowledge, scope: MakeScope, settings: Settings
+) -> None:
+    someone = await scope()
+    for title in ("one", "two"):
+        await knowledge.ready(someone, "Otters hold hands.", Description("note", title))
+    asked = ("unshare", "--user", show("usr", someone.usr))
+    outputs = [(await ran(settings, *asked)).output for _ in range(2)]
+    assert ["2 passage(s) have" in outputs[0], "0 passage(s) have" in outputs[1]] == [True, True]
+    assert await knowledge.texts(someone, "otters") == ["Otters hold hands."]
+    assert ("operator", "unshare", "document") in await audited(settings, someone)
 
 
 async def test_who_is_not_there_and_a_server_that_is_not_up_are_said(settings: Settings, tenant: str) -> None:

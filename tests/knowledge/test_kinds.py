@@ -6,12 +6,14 @@ from typing import Any
 import httpx
 import pytest
 
+from app import wiring as product
 from app.core.memory import Question
 from app.infra.extraction.model import Refusal
 from app.knowledge.failures import FAILURE_TEXTS
 from app.knowledge.model import Description, Failure
 from app.knowledge.search import Search
 from app.knowledge.source import KIND, KnowledgeSource
+from app.settings import Settings
 from tests.conftest import MakeClient, MakeScope
 from tests.extraction.files import docx, heading, paragraph, pdf, table
 from tests.extraction.nasty import encrypted, macro_type, pages_in_a_circle, with_password
@@ -104,6 +106,23 @@ async def test_a_number_that_is_never_stored_is_masked_and_its_file_is_not_kept(
     hits = (await alice.post(SEARCH, json={"query": "押金 身份证号码", "top_k": 9})).json()["hits"]
     assert not any("110101199003070011" in hit["text"] for hit in hits)
     assert ["押金"] in [hit["location"]["headings"] for hit in hits]
+
+
+async def test_how_much_a_file_may_take_is_a_setting(settings: Settings, scope: MakeScope) -> None:
+    someone = await scope()
+    small = {"file_pages": 2, "file_unpacked_bytes": 1_024, "file_text_bytes": 1_024}
+    refused = {
+        Failure.TOO_MANY_PAGES: PDF,
+        Failure.UNPACKS_TOO_LARGE: docx(LEASE),
+        Failure.TOO_MUCH_TEXT: b"<html><p>" + b"Clean the filter. " * 100,
+    }
+    async with product.build(settings.model_copy(update=small)) as wired:
+        knowledge = Knowledge(wired)
+        for failure, data in refused.items():
+            async with knowledge.uploads.receive(someone) as received:
+                await received.write(data)
+                document = await received.finish(Description("note"), None)
+            assert (await knowledge.ingest(someone, document)).failure is failure
 
 
 async def test_a_context_quotes_a_passage_with_its_pages_and_headings(knowledge: Knowledge, scope: MakeScope) -> None:

@@ -3,9 +3,10 @@
 import asyncio
 import json
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
 
 import httpx
+import psutil
 import pytest
 
 from tests.trust.running import GONE_WITHIN_S, MODULE_TIMEOUT_S, Installation, Running, becomes_true
@@ -24,6 +25,14 @@ def serving(installation: Installation, up: Running, request: pytest.FixtureRequ
     assert up.ready_status() == 200
     with installation.serving(CAIRN_WORKERS=request.param, CAIRN_DRAIN_S=DRAIN_S) as running:
         yield running
+
+
+@pytest.fixture
+def worker(up: Running) -> Iterator[psutil.Process]:
+    """The worker of `up`, which a test may stop meanwhile."""
+    found = up.child("worker")
+    yield found
+    found.resume()
 
 
 class Caller:
@@ -47,12 +56,16 @@ class Caller:
                 self.acknowledged.append(text)
 
 
-async def test_sigterm_under_load_loses_nothing(up: Running, serving: Running, tenant: str) -> None:
+async def test_sigterm_under_load_loses_nothing(
+    up: Running, serving: Running, tenant: str, worker: psutil.Process
+) -> None:
     callers = []
     for _ in range(CALLERS):
         client = serving.async_client("alice", tenant)
         callers.append(Caller(client, (await client.post("/v1/sessions", json={})).json()["id"]))
     slow = await SlowRequest.begin(serving, callers[0])
+    worker.suspend()
+    follower = await Follower.begin(serving, tenant)
     tasks = [asyncio.create_task(caller.run()) for caller in callers]
     await until(lambda: sum(len(caller.acknowledged) for caller in callers) >= BEFORE_TERM)
     serving.tree()
@@ -64,6 +77,7 @@ async def test_sigterm_under_load_loses_nothing(up: Running, serving: Running, t
     )  # not ready, and serving
     await until(lambda: refuses(serving))
     assert serving.process.poll() is None, "it ended with a request in flight"
+    assert await follower.ended() == "queued", "a stream ends by itself, before the process does"
     assert await slow.finish() == 201
     await asyncio.wait_for(asyncio.gather(*tasks), GONE_WITHIN_S)
     assert await asyncio.to_thread(serving.await_end) == 0, serving.text()
@@ -74,6 +88,8 @@ async def test_sigterm_under_load_loses_nothing(up: Running, serving: Running, t
             assert set(caller.acknowledged) <= set(kept)
             assert len(kept) == len(set(kept))
         assert SlowRequest.TEXT in await texts(reader, callers[0].path)
+    worker.resume()
+    assert await follower.comes_back(up) == ["ready"]
     for caller in callers:
         await caller.client.aclose()
 
@@ -110,6 +126,55 @@ class SlowRequest:
         line = await asyncio.wait_for(self._reader.readline(), GONE_WITHIN_S)
         self._writer.close()
         return int(line.split()[1])
+
+
+class Follower:
+    """Follows a document that no worker comes to, by a stream that only its server can end."""
+
+    def __init__(self, tenant: str, path: str, stream: AsyncIterator[dict[str, str]], first: dict[str, str]) -> None:
+        self._tenant = tenant
+        self._path = path
+        self._stream = stream
+        self._last = first
+
+    @classmethod
+    async def begin(cls, serving: Running, tenant: str) -> "Follower":
+        """Upload, and see the first event."""
+        async with serving.async_client("alice", tenant) as client:
+            made = await client.post("/v1/knowledge/documents", json={"text": "Wait for it.", "doc_type": "note"})
+        path = f"{made.headers['location']}/events"
+        stream = events(serving, tenant, path)
+        return cls(tenant, path, stream, await anext(stream))
+
+    async def ended(self) -> str:
+        """Return the last status that was told, when the stream has ended as it should."""
+        async with asyncio.timeout(GONE_WITHIN_S):
+            async for event in self._stream:
+                self._last = event
+        return str(json.loads(self._last["data"])["status"])
+
+    async def comes_back(self, to: Running) -> list[str]:
+        """Ask another server for what followed, and return how it ended."""
+        async with asyncio.timeout(GONE_WITHIN_S):
+            told = [event async for event in events(to, self._tenant, self._path, self._last["id"])]
+        return [json.loads(event["data"])["status"] for event in told][-1:]
+
+
+async def events(
+    running: Running, tenant: str, path: str, last: str | None = None
+) -> AsyncGenerator[dict[str, str], None]:
+    """Yield the events of a document's stream. Raises where it breaks off instead of ending."""
+    headers = {"Last-Event-ID": last} if last else {}
+    async with running.async_client("alice", tenant) as client, client.stream("GET", path, headers=headers) as answer:
+        event: dict[str, str] = {}
+        async for line in answer.aiter_lines():
+            name, _, value = line.partition(": ")
+            if line:
+                event[name] = value
+            elif "data" in event:
+                yield event
+            if not line:
+                event = {}
 
 
 def refuses(serving: Running) -> bool:

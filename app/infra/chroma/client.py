@@ -28,7 +28,9 @@ _DATABASE: Final = "/api/v2/tenants/default_tenant/databases/default_database"
 _COLLECTION: Final = f"{_DATABASE}/collections/"
 # With the default threshold (1,000) an index that was evicted or restarted hides what wasn't persisted yet.
 # With the default search (100) it misses some of what is nearest where many are nearly alike.
-_INDEX: Final = {"hnsw": {"space": "cosine", "sync_threshold": 1, "batch_size": 1, "ef_search": 1_000}}
+HNSW: Final = {"space": "cosine", "sync_threshold": 1, "batch_size": 1, "ef_search": 1_000}
+_INDEX: Final = {"hnsw": HNSW}
+_PAGE_COLLECTIONS: Final = 1_000
 
 
 # What a server, or a proxy before it, says of itself and not of the collection.
@@ -91,6 +93,21 @@ class ChromaClient:
     async def find(self, name: str) -> UUID:
         """Return the id of the collection of that name. Raises NoCollectionError."""
         return UUID((await self._call("GET", f"{_DATABASE}/collections/{name}"))["id"])
+
+    async def is_current(self, name: str) -> bool:
+        """Say whether a collection is configured as one that is made now. Raises NoCollectionError."""
+        found = (await self._call("GET", f"{_DATABASE}/collections/{name}"))["configuration_json"]["hnsw"] or {}
+        return all(found[setting] == value for setting, value in HNSW.items() if setting in found)
+
+    async def names(self) -> list[str]:
+        """Return the names of all collections there are."""
+        names: list[str] = []
+        while True:
+            page = f"limit={_PAGE_COLLECTIONS}&offset={len(names)}"
+            found = await self._call("GET", f"{_DATABASE}/collections?{page}", timeout_s=WRITE_TIMEOUT_S)
+            names += [each["name"] for each in found]
+            if len(found) < _PAGE_COLLECTIONS:
+                return names
 
     async def drop(self, name: str) -> bool:
         """Delete a collection; return whether there was one."""

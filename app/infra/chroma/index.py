@@ -1,6 +1,7 @@
 """A user's vectors in Chroma: the collection's name, the turning of what goes in and of what is asked."""
 
 import hashlib
+import re
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from typing import Final, TypeVar
@@ -19,8 +20,15 @@ CACHED_COLLECTIONS: Final = 10_000
 CACHED_ROTATIONS: Final = 256
 CACHE_S: Final = 30
 _MODEL_HEX: Final = 12
+_NAME: Final = re.compile(rf"u_([0-9a-f]{{32}})_[0-9a-f]{{{_MODEL_HEX}}}")
 
 _Result = TypeVar("_Result")
+
+
+def user_of(name: str) -> UUID | None:
+    """Return whose a collection of that name is, None where it is none of ours."""
+    found = _NAME.fullmatch(name)
+    return None if found is None else UUID(hex=found[1])
 
 
 class ChromaIndex:
@@ -80,6 +88,13 @@ class ChromaIndex:
     async def count(self, usr: UUID) -> int:
         """Return how many vectors the user has for this model."""
         return await self.count_in(self.name(usr))
+
+    async def is_current(self, usr: UUID) -> bool:
+        """Say whether the user's collection, if there is one, is configured as one that is made now."""
+        try:
+            return await self._client.is_current(self.name(usr))
+        except NoCollectionError:
+            return True
 
     async def count_in(self, name: str) -> int:
         """Return how many vectors are in the collection of that name."""
