@@ -27,6 +27,7 @@ CONTRACT_VERSION = "1"
 DESCRIPTION = "Memory for agents: sessions, preferences, knowledge, and context under a budget; forgotten on request."
 TEXTS = "/v1/knowledge/documents"
 UPLOADS = "/v1/knowledge/uploads"
+IMPORT = "/v1/users/me/import"
 # The other fields of a form, and what parts it.
 AROUND_A_FILE_BYTES = 1024 * 1024
 
@@ -50,7 +51,11 @@ def create_app(settings: Settings) -> FastAPI:
     app.add_middleware(
         BodyLimit,
         limit_bytes=settings.max_body_bytes,
-        larger={TEXTS: settings.max_text_bytes, UPLOADS: settings.max_upload_bytes + AROUND_A_FILE_BYTES},
+        larger={
+            TEXTS: settings.max_text_bytes,
+            UPLOADS: settings.max_upload_bytes + AROUND_A_FILE_BYTES,
+            IMPORT: settings.max_import_bytes,
+        },
     )
     app.add_middleware(RequestLog)
     app.add_middleware(SecurityHeaders)

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from app.access.service import Access
-from app.audit.exporting import AuditExport
 from app.audit.service import Trails
 from app.base import Base, extractor_of, writer_of
 from app.context import store as context_store
@@ -13,7 +12,6 @@ from app.context import tables as context_tables
 from app.context.changes import tables as change_tables
 from app.context.changes.noting import NoteSuperseded, holders
 from app.context.changes.service import MarkLog
-from app.context.exporting import ContextExport
 from app.context.log import MemoryLog
 from app.context.service import Contexts, Models
 from app.core.account import Counted, CountedBy
@@ -21,7 +19,6 @@ from app.core.ageing import Ageing
 from app.core.evidence import EvidenceCheck
 from app.core.jobs import Handler
 from app.core.memory import Source, UserData
-from app.core.portability import Exported
 from app.core.remembered import Listing
 from app.core.superseding import Superseding
 from app.core.updates import Updating
@@ -38,7 +35,6 @@ from app.infra.embedders.tokenizers import counts
 from app.infra.segments.store import SegmentStore
 from app.infra.summarisers.extractive import ExtractiveSummariser
 from app.knowledge.evidence import DocumentEvidence
-from app.knowledge.exporting import DocumentExport
 from app.knowledge.index_watch import LostVectors
 from app.knowledge.indexing import IndexChunks, RebuildIndex, VectorKeeper, chunk_renewal
 from app.knowledge.ingestion import IngestDocument
@@ -56,7 +52,6 @@ from app.knowledge.watching import Watching
 from app.memories import store as memory_store
 from app.memories import tables as memory_tables
 from app.memories.expiring import ExpireMemory
-from app.memories.exporting import MemoryExport
 from app.memories.indexing import IndexMemories, MemoryIndex, memory_renewal
 from app.memories.listing import MemoryListing
 from app.memories.model import MAX_MEMORIES
@@ -64,15 +59,12 @@ from app.memories.search import MemorySearch
 from app.memories.service import Memories
 from app.memories.source import MemorySource
 from app.memories.updates import MemoryUpdates
-from app.portability.omissions import LEFT_OUT
-from app.portability.service import Exports
 from app.preferences import candidate_store
 from app.preferences import store as preference_store
 from app.preferences import tables as preference_tables
 from app.preferences.candidate_listing import CandidateListing
 from app.preferences.candidates import Candidates
 from app.preferences.catalogue.service import Catalogue
-from app.preferences.exporting import PreferenceExport
 from app.preferences.former import FormerPreferences
 from app.preferences.judgement import MAX_CANDIDATES
 from app.preferences.listing import PreferenceListing
@@ -83,7 +75,6 @@ from app.preferences.source import PreferenceSource
 from app.preferences.updates import PreferenceUpdates
 from app.profile import tables as profile_tables
 from app.profile.counting import count_fields
-from app.profile.exporting import ProfileExport
 from app.profile.former import FormerFacts
 from app.profile.listing import ProfileListing
 from app.profile.service import Profiles
@@ -97,7 +88,6 @@ from app.sessions.claiming import Claims
 from app.sessions.counting import count_messages, count_sessions
 from app.sessions.evidence import MessageEvidence
 from app.sessions.exchange import Exchanges
-from app.sessions.exporting import SessionExport
 from app.sessions.guest_store import GuestStore
 from app.sessions.guests import Guests
 from app.sessions.hosts import Hosts
@@ -113,10 +103,8 @@ from app.sessions.summarising import SummariseSession
 from app.sessions.view import Views
 from app.sessions.window import Window
 from app.usage import tables as usage_tables
-from app.usage.exporting import UsageExport
 from app.usage.service import Usage, UsageMeter
 from app.verifications import tables as verification_tables
-from app.verifications.exporting import SecretExport
 from app.verifications.patterns.registered import RegisteredPatterns
 from app.verifications.patterns.service import Patterns
 from app.verifications.service import Verifications
@@ -149,7 +137,7 @@ def memories(base: Base) -> tuple[MemorySearch, Parts]:
     tables = (memory_tables.memory_versions, memory_tables.memories)
     renewal = memory_renewal(base.db, segments, base.models)
     return search, Parts(
-        provided={Memories: Memories(base.db, index, _evidence(), superseding())},
+        provided={Memories: Memories(base.db, index, evidence_check(), superseding())},
         handlers=[IndexMemories(base.db, segments, base.models), ExpireMemory(base.db, index), renewal],
         ageing=[renewal],
         sources=[MemorySource(base.db, search, base.models)],
@@ -205,7 +193,7 @@ def guests(base: Base, sessions: Sessions, contexts: Contexts) -> Parts:
     )
 
 
-def _evidence() -> EvidenceCheck[Transaction]:
+def evidence_check() -> EvidenceCheck[Transaction]:
     return EvidenceCheck([MessageEvidence(), DocumentEvidence()])
 
 
@@ -220,7 +208,7 @@ def preferences(base: Base) -> Parts:
         preference_tables.preference_versions,
         preference_tables.preferences,
     )
-    evidence, may_read = _evidence(), PreferenceListing.permission
+    evidence, may_read = evidence_check(), PreferenceListing.permission
     return Parts(
         provided={
             Preferences: Preferences(base.db, evidence, base.answers),
@@ -240,7 +228,7 @@ def preferences(base: Base) -> Parts:
 
 def profile(base: Base) -> Parts:
     return Parts(
-        provided={Profiles: Profiles(base.db, _evidence(), base.answers)},
+        provided={Profiles: Profiles(base.db, evidence_check(), base.answers)},
         sources=[ProfileSource(base.db)],
         listings=[ProfileListing(base.db)],
         counted=[CountedBy("profile", ProfileListing.permission, "profile", count_fields)],
@@ -328,22 +316,3 @@ def verifications(base: Base, registered: RegisteredPatterns) -> Parts:
 def usage(base: Base) -> Parts:
     data = [OwnedRows(base.db, "usage", (usage_tables.usage,))]
     return Parts(provided={Usage: Usage(base.db)}, data=data)
-
-
-def exported() -> list[Exported[Transaction]]:
-    """Return every kind of a user's data that an export gives, in the order of the archive's files."""
-    return [
-        ProfileExport(),
-        PreferenceExport(),
-        MemoryExport(),
-        SessionExport(),
-        DocumentExport(),
-        ContextExport(),
-        UsageExport(),
-        SecretExport(),
-        AuditExport(),
-    ]
-
-
-def portability(base: Base) -> Parts:
-    return Parts(provided={Exports: Exports(base.db, exported(), LEFT_OUT)})

@@ -144,6 +144,7 @@ class Settings(BaseSettings):
     file_unpacked_bytes: int = Field(400 * MEBIBYTE, ge=1_024, description="What an archive (DOCX) may unpack to.")
     file_text_bytes: int = Field(100 * MEBIBYTE, ge=1_024, description="Text that one file may have.")
     file_pages: int = Field(2_000, ge=1, description="Pages that one file (PDF) may have.")
+    max_import_bytes: int = Field(1_024 * MEBIBYTE, ge=1_024, description="Largest archive that is imported.")
     quota_documents: int = Field(10_000, ge=0, description="Documents that a user may have.")
     quota_bytes: int = Field(1_024 * MEBIBYTE, ge=0, description="Bytes that a user's documents may have together.")
     quota_chunks: int = Field(200_000, ge=0, description="Chunks that may be made of a user's documents.")

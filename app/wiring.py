@@ -27,6 +27,7 @@ from app.infra.queue.ageing import AgeWatch
 from app.infra.redis.lease import Lease
 from app.infra.redis.userdata import HotData
 from app.memories.overview import Overviews
+from app.portable import portability
 from app.settings import Settings
 from app.shared import shared_data
 from app.verifications.patterns.registered import RegisteredPatterns
@@ -82,21 +83,18 @@ async def build(settings: Settings, statement_timeout_s: float = STATEMENT_TIMEO
             parts.guests(base, sessions, contexts),
             parts.verifications(base, registered),
             parts.usage(base),
+            portability(base, registered),
             parts.kept_answers(base.db),
             parts.rights(base),
         ]
         hot = HotData(base.redis, base.lease)
-        data = [
-            *shared_data(base.db, base.cache),
-            *(kind for feature in features for kind in feature.data),
-            hot,
-        ]
+        data = [*shared_data(base.db, base.cache), *(kind for each in features for kind in each.data), hot]
         directory = Directory(base.vault, base.db)
         token_life = timedelta(seconds=settings.auth_max_life_s)
         folder = settings.chroma_folder
         files = ChromaFiles(folder) if folder else None
         erasures = Erasures(base.db, base.vault, directory, hot, data, token_life, files)
-        features += [parts.erasure(erasures), parts.access(base, log), parts.audit(base), parts.portability(base)]
+        features += [parts.erasure(erasures), parts.access(base, log), parts.audit(base)]
         writer = asyncio.create_task(log.run())
         stack.push_async_callback(_finish, log, writer)
         stack.push_async_callback(_stop, base.lease, asyncio.create_task(base.lease.run()))

@@ -8,9 +8,9 @@ import click
 
 from app.knowledge.failures import failure_list_markdown
 from app.main import openapi_document
-from app.parts import exported
 from app.portability.format import export_format_markdown
 from app.portability.omissions import LEFT_OUT
+from app.portable import exported
 from app.settings import settings_table_markdown
 from app.web.problems import problem_list_markdown
 

@@ -47,10 +47,7 @@ class EvidenceCheck(Generic[Tx]):
 
     async def require(self, tx: Tx, claimed: Mapping[str, Evidence | None]) -> None:
         """Raise `invalid` for each field whose evidence isn't there. Somebody else's is the same as none."""
-        found: set[Evidence] = set()
-        for kind in {evidence.kind for evidence in claimed.values() if evidence is not None}:
-            ids = {evidence.id for evidence in claimed.values() if evidence is not None and evidence.kind is kind}
-            found |= {Evidence(kind, each) for each in await self._holders[kind].holds(tx, ids)}
+        found = await self.present(tx, [evidence for evidence in claimed.values() if evidence is not None])
         message = "must be a message or a document of the user's own"
         missing = [field for field, evidence in claimed.items() if evidence is not None and evidence not in found]
         if missing:
@@ -59,3 +56,11 @@ class EvidenceCheck(Generic[Tx]):
                 f"{missing[0]}: {message}",
                 errors=tuple(FieldError(field, message) for field in missing),
             )
+
+    async def present(self, tx: Tx, claimed: Collection[Evidence]) -> Collection[Evidence]:
+        """Return what of the evidence is there."""
+        found: set[Evidence] = set()
+        for kind in {evidence.kind for evidence in claimed}:
+            ids = {evidence.id for evidence in claimed if evidence.kind is kind}
+            found |= {Evidence(kind, each) for each in await self._holders[kind].holds(tx, ids)}
+        return found

@@ -8,7 +8,7 @@ from app.core.errors import AppError
 
 # The prefixes of the wire, and nothing else, tell what an id names. A prefix that isn't here is a programming error.
 PREFIXES = frozenset(
-    {"usr", "ses", "msg", "mem", "prf", "doc", "chk", "cnd", "ers", "ctx", "req", "job", "opr"},
+    {"usr", "ses", "msg", "mem", "prf", "doc", "chk", "cnd", "ers", "ctx", "req", "job", "opr", "imp"},
 )
 
 _HEX_LENGTH = 32

@@ -34,13 +34,24 @@ log = structlog.get_logger("cairn.knowledge")
 class Upload:
     """One file that is being received. At most one part of it is held in memory."""
 
-    def __init__(self, db: Database, scope: Scope, quotas: Quotas, max_bytes: int) -> None:
-        """Take the doors, how much the user may give, and the largest size. Made by `Uploads.receive`."""
+    def __init__(
+        self,
+        db: Database,
+        scope: Scope,
+        quotas: Quotas,
+        max_bytes: int,
+        document_id: UUID | None = None,
+        at: datetime | None = None,
+    ) -> None:
+        """Take the doors, how much the user may give, and the largest size; of a document that comes from elsewhere the
+        id that it gets, and when it was given there. Made by `Uploads.receive`.
+        """
         self._db = db
         self._scope = scope
         self._quotas = quotas
         self._max_bytes = max_bytes
-        self.id = uuid7()
+        self.id = document_id or uuid7()
+        self._at = at
         self._entry = AuditEntry("create", "document", self.id)
         self._held = bytearray()
         self._digest = hashlib.sha256()
@@ -100,6 +111,7 @@ class Upload:
         await self._quotas.require_room(tx, self._size_bytes)
         if not self._parts:
             now = datetime.now(UTC)
+            now = min(self._at or now, now)
             await store.create(tx, self.id, now, self._entry)
             await store.receive(tx, self.id, 1, now, self._entry)
             if len(self._held) >= PART_BYTES:  # more may follow, and may never come
@@ -121,9 +133,14 @@ class Uploads:
         self._max_bytes = max_bytes
 
     @asynccontextmanager
-    async def receive(self, scope: Scope) -> AsyncIterator[Upload]:
-        """Open an upload. What isn't finished when this is left is deleted: a client hung up, a file was refused."""
-        upload = Upload(self._db, scope, self._quotas, self._max_bytes)
+    async def receive(
+        self, scope: Scope, document_id: UUID | None = None, at: datetime | None = None
+    ) -> AsyncIterator[Upload]:
+        """Open an upload. What isn't finished when this is left is deleted: a client hung up, a file was refused.
+
+        A document that comes from elsewhere has an id already, and a time at which it was given.
+        """
+        upload = Upload(self._db, scope, self._quotas, self._max_bytes, document_id, at)
         try:
             yield upload
         finally:

@@ -10,8 +10,10 @@ from sqlalchemy.dialects.postgresql import distinct_on
 
 from app.core.audit import AuditEntry
 from app.core.evidence import Evidence, EvidenceKind
+from app.core.portability import Made
 from app.core.scope import Actor
 from app.infra.crypto.box import Box, Place, row_key
+from app.infra.db.adopting import authored
 from app.infra.db.snapshots import made_at
 from app.infra.db.transaction import Transaction
 from app.memories.model import Content, Memory, Origin, State, Trust, Version
@@ -27,6 +29,18 @@ async def find(tx: Transaction, memory_id: UUID) -> Memory | None:
     """Return one fact as it is now, a stub too; None where there never was one."""
     row = await tx.row(select(*_HEAD, *_CURRENT).filter_by(usr=tx.scope.usr, id=memory_id))
     return _read(row, tx.box) if row else None
+
+
+async def find_any(tx: Transaction, ids: Sequence[UUID]) -> Memory | None:
+    """Return the fact that has one of the ids, a stub too; None where none has."""
+    rows = await tx.rows(select(*_HEAD, *_CURRENT).filter_by(usr=tx.scope.usr).where(memories.c.id.in_(ids)))
+    return _read(rows[0], tx.box) if rows else None
+
+
+async def find_version(tx: Transaction, memory_id: UUID, number: int) -> Version | None:
+    """Return one version of a fact, None where there is none of that number."""
+    row = await tx.row(select(*_VERSION).filter_by(usr=tx.scope.usr, memory_id=memory_id, version=number))
+    return _read_version(row, tx.box, memory_id) if row else None
 
 
 async def versions_from(tx: Transaction, message_ids: Sequence[UUID]) -> Sequence[Row[Any]]:
@@ -119,14 +133,15 @@ async def create(
     content: Content,
     change_number: int,
     entry: AuditEntry,
+    made: Made | None = None,
 ) -> Memory | None:
-    """Write a fact's first version."""
+    """Write a fact's first version. `made` where it comes from elsewhere."""
     head = insert(memories).values(
         **tx.owner,
         id=memory_id,
         indexed_as=indexed_as,
-        created_at=made_at(tx.scope, change_number),
-        **_written(tx, memory_id, 1, content, change_number),
+        created_at=made.created_at if made else made_at(tx.scope, change_number),
+        **_written(tx, memory_id, 1, content, change_number, made),
     )
     return await _record(tx, head, entry)
 
@@ -138,13 +153,14 @@ async def replace(
     content: Content,
     change_number: int,
     entry: AuditEntry,
+    made: Made | None = None,
 ) -> Memory | None:
     """Write the version after that of `memory`; None where it isn't the current one any more."""
     base = memory.version.number
     head = (
         update(memories)
         .filter_by(usr=tx.scope.usr, id=memory.id, version=base)
-        .values(indexed_as=indexed_as, **_written(tx, memory.id, base + 1, content, change_number))
+        .values(indexed_as=indexed_as, **_written(tx, memory.id, base + 1, content, change_number, made))
     )
     return await _record(tx, head, entry)
 
@@ -178,6 +194,7 @@ def _written(
     version: int,
     content: Content,
     change_number: int,
+    made: Made | None,
 ) -> dict[str, Any]:  # Any: each column has a type of its own
     row = row_key(memory_id, version)
     text, metadata = content.text, content.metadata
@@ -195,10 +212,7 @@ def _written(
         "evidence_kind": content.evidence.kind if content.evidence else None,
         "evidence_id": content.evidence.id if content.evidence else None,
         "expires_at": content.expires_at,
-        "written_by": tx.scope.actor,
-        "written_through": tx.scope.agent or "",
-        # The change's, which is in the order of the changes: `as_of` this time is this version.
-        "written_at": made_at(tx.scope, change_number),
+        **authored(tx, change_number, made),
     }
 
 

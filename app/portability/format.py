@@ -20,6 +20,39 @@ version; whoever reads passes over those that they don't know.
 | file | what is in it |
 |---|---|
 """
+_TAKING: Final = """
+## Taking it in
+
+`POST /v1/users/me/import` takes an archive (`application/octet-stream`, at most `CAIRN_MAX_IMPORT_BYTES`) and
+answers 202. The worker takes it, and `GET /v1/users/me/imports/{id}` says how far it is and what became of each
+record: `taken`, `unchanged` (it is here), `conflict` (what is here says something else, and stays), `refused`, or
+`left_out`. Those that weren't taken are told with file, line, id and reason, up to 200 of them.
+
+- An archive of a later format version is refused; of this and earlier ones all is taken.
+- Ids become other ids here, always the same for the same user: an archive that is imported twice is there once. A
+  fact or preference that was deleted here stays deleted; a session, message or document comes back.
+- Versions keep their numbers, times, reasons and evidence. `as_of` and snapshots are of this installation: before
+  the import there was nothing. Summaries, constraints, passages and vectors are made anew; documents go through
+  ingestion.
+- What the user stated stays their word (`explicit`) where the archive is of the same `sub` and the token holds
+  `preferences:explicit`. Otherwise, and for what an operator wrote, the trust is `imported`. What was inferred
+  stays inferred.
+- Each kind needs its scope (`sessions:write`, `knowledge:write`, `profile:write`, `preferences:write`,
+  `memories:write`); an agent's token takes no values of other agents. The tenant's catalogue and every quota hold,
+  and numbers that are never stored are masked.
+- Not taken: contexts, marks, usage, registered secrets and the audit. They say what another installation did.
+
+Dumps of others are recognised, or named by `?source=`. What is in them is `imported`.
+
+| `source` | what is taken |
+|---|---|
+| `mem0` | the answer to `get_all` (`results`, or a list): {memory, metadata, created_at, updated_at}, a fact each |
+| `letta` | an agent file (`.af`): blocks but the persona's and passages are facts, messages a session for each agent |
+| `langgraph` | items of a store: {namespace, key, value, created_at, updated_at}, by the text of its value |
+| `jsonl` | lines: {text, id?, metadata?, created_at?} or a text is a fact, {role, content, ...} a message |
+
+A dump that is one JSON document may have 16 MiB; lines may be as many as an archive's.
+"""
 _DOCUMENTS: Final = """| `documents/{id}/original` | the bytes of a document as they came |
 | `documents/{id}/text.txt` | the text of a document as it is searched, without the numbers that are never stored |
 """
@@ -35,7 +68,7 @@ def export_format_markdown(records: Mapping[str, type], left_out: Mapping[str, s
         for path, model in models.items()
     )
     return (
-        f"{_INTRODUCTION}{table}{_DOCUMENTS}\n## What isn't in it\n\n| data | why |\n|---|---|\n{omitted}"
+        f"{_INTRODUCTION}{table}{_DOCUMENTS}{_TAKING}\n## What isn't in it\n\n| data | why |\n|---|---|\n{omitted}"
         f"\n## Schemas\n\nJSON Schema (2020-12): of the manifest, and of a line of each other file.\n{schemas}"
     )
 

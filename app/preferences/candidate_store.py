@@ -8,6 +8,7 @@ from sqlalchemy import Row, Select, Update, and_, func, insert, or_, select, upd
 
 from app.core.audit import AuditEntry
 from app.core.evidence import Evidence, EvidenceKind
+from app.core.portability import Made
 from app.infra.crypto.box import Box, Place
 from app.infra.db.transaction import Transaction
 from app.preferences.judgement import MAX_EVIDENCE, Because, Candidate, Fate, Proposal
@@ -67,8 +68,16 @@ async def count_waiting(tx: Transaction) -> int:
     return number
 
 
-async def create(tx: Transaction, candidate_id: UUID, proposal: Proposal, because: Because, entry: AuditEntry) -> None:
-    """Let a proposal wait."""
+async def create(
+    tx: Transaction,
+    candidate_id: UUID,
+    proposal: Proposal,
+    because: Because,
+    entry: AuditEntry,
+    earlier: Sequence[Evidence] = (),
+    made: Made | None = None,
+) -> None:
+    """Let a proposal wait. `made` where it comes from elsewhere, and `earlier` is what spoke for it there before."""
     row = {
         "id": candidate_id,
         "key_tag": key_tag(tx.box, proposal.key),
@@ -79,10 +88,12 @@ async def create(tx: Transaction, candidate_id: UUID, proposal: Proposal, becaus
         "state": Fate.WAITING,
         "version": 1,
         "confidence": proposal.confidence,
-        "proposed_through": tx.scope.agent or "",
-        "created_at": func.statement_timestamp(),
-        **_argued(tx.box, candidate_id, proposal, because, ()),
+        "proposed_through": (made.through if made else tx.scope.agent) or "",
+        "created_at": made.created_at if made else func.statement_timestamp(),
+        **_argued(tx.box, candidate_id, proposal, because, earlier),
     }
+    if made is not None:
+        row["updated_at"] = made.at
     await tx.change(insert(preference_candidates).values(**tx.owner, **row), entry)
 
 

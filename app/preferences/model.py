@@ -51,6 +51,8 @@ class Origin(StrEnum):
     ACCEPTANCE = "acceptance"
     ROLLBACK = "rollback"
     DELETION = "deletion"
+    # It comes from somebody's archive who wasn't its user, or couldn't state it here.
+    IMPORT = "import"
 
 
 @dataclass(frozen=True, slots=True)

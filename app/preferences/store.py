@@ -10,8 +10,10 @@ from sqlalchemy.dialects.postgresql import insert as upsert
 
 from app.core.audit import AuditEntry
 from app.core.evidence import Evidence, EvidenceKind
+from app.core.portability import Made
 from app.core.scope import Actor
 from app.infra.crypto.box import Box, Place, row_key
+from app.infra.db.adopting import authored
 from app.infra.db.snapshots import made_at
 from app.infra.db.transaction import Transaction
 from app.preferences.model import Content, Former, Origin, Preference, State, Trust, Version, points
@@ -35,6 +37,12 @@ async def find(tx: Transaction, key: str, agent: str | None) -> Preference | Non
     """Return one preference as it is now, a stub too; None where there never was one."""
     found = await find_each(tx, [key], agent)
     return found.get(key)
+
+
+async def find_any(tx: Transaction, ids: Sequence[UUID]) -> Preference | None:
+    """Return the preference that has one of the ids, a stub too; None where none has."""
+    rows = await tx.rows(select(*_HEAD, *_CURRENT).filter_by(usr=tx.scope.usr).where(preferences.c.id.in_(ids)))
+    return _read(rows[0], tx.box) if rows else None
 
 
 async def find_each(tx: Transaction, keys: Sequence[str], agent: str | None) -> dict[str, Preference]:
@@ -217,7 +225,7 @@ async def find_version(tx: Transaction, preference_id: UUID, number: int) -> Ver
     return _read_version(row, tx.box, preference_id) if row else None
 
 
-async def create(
+async def create(  # noqa: PLR0913 - what a row is made of
     tx: Transaction,
     preference_id: UUID,
     key: str,
@@ -227,8 +235,9 @@ async def create(
     entry: AuditEntry,
     *,
     plain_key: str | None,
+    made: Made | None = None,
 ) -> Preference | None:
-    """Write a preference's first version; None where another writer was first."""
+    """Write a preference's first version; None where another writer was first. `made` where it comes from elsewhere."""
     head = (
         upsert(preferences)
         .values(
@@ -238,8 +247,8 @@ async def create(
             key_sealed=tx.box.seal(key.encode(), Place("preferences", "key_sealed", preference_id)),
             agent=agent or "",
             key_plain=plain_key,
-            created_at=made_at(tx.scope, change_number),
-            **_written(tx, preference_id, 1, content, change_number, is_plain=plain_key is not None),
+            created_at=made.created_at if made else made_at(tx.scope, change_number),
+            **_written(tx, preference_id, 1, content, change_number, made, is_plain=plain_key is not None),
         )
         .on_conflict_do_nothing(index_elements=["usr", "key_tag", "agent"])
     )
@@ -255,6 +264,7 @@ async def replace(
     entry: AuditEntry,
     *,
     plain_key: str | None,
+    made: Made | None = None,
 ) -> Preference | None:
     """Write the version after `base`; None where `base` isn't the current version any more."""
     head = (
@@ -262,7 +272,7 @@ async def replace(
         .filter_by(usr=tx.scope.usr, id=preference_id, version=base)
         .values(
             key_plain=plain_key,
-            **_written(tx, preference_id, base + 1, content, change_number, is_plain=plain_key is not None),
+            **_written(tx, preference_id, base + 1, content, change_number, made, is_plain=plain_key is not None),
         )
     )
     return await _record(tx, head, entry)
@@ -304,6 +314,7 @@ def _written(
     version: int,
     content: Content,
     change_number: int,
+    made: Made | None,
     *,
     is_plain: bool,
 ) -> dict[str, Any]:  # Any: each column has a type of its own
@@ -324,10 +335,7 @@ def _written(
         "reason_sealed": (
             tx.box.seal(content.reason.encode(), Place("preferences", "reason_sealed", row)) if content.reason else None
         ),
-        "written_by": tx.scope.actor,
-        "written_through": tx.scope.agent or "",
-        # The change's, which is in the order of the changes: `as_of` this time is this version.
-        "written_at": made_at(tx.scope, change_number),
+        **authored(tx, change_number, made),
         "identifies": points(content.value),
     }
 

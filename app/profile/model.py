@@ -34,6 +34,8 @@ class Origin(StrEnum):
     STATEMENT = "statement"
     ROLLBACK = "rollback"
     ERASURE = "erasure"
+    # It comes from somebody's archive who wasn't its user.
+    IMPORT = "import"
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +141,11 @@ def stands(facts: Facts, path: Path) -> bool:
 def pointer(path: Path) -> str:
     """Return a place as it is shown: a JSON Pointer (RFC 6901) without its first slash."""
     return "/".join(name.replace("~", "~0").replace("/", "~1") for name in path)
+
+
+def path_of(pointed: str) -> Path:
+    """Return the place that `pointer` shows."""
+    return tuple(name.replace("~1", "/").replace("~0", "~") for name in pointed.split("/"))
 
 
 def told(facts: Facts) -> list[tuple[Path, str]]:

@@ -14,9 +14,10 @@ from sqlalchemy.dialects.postgresql import insert as upsert
 
 from app.core.audit import AuditEntry
 from app.core.evidence import Evidence, EvidenceKind
+from app.core.portability import Made
 from app.core.scope import Actor
 from app.infra.crypto.box import Place, row_key
-from app.infra.db.snapshots import made_at
+from app.infra.db.adopting import authored
 from app.infra.db.transaction import Transaction
 from app.profile.model import Facts, Origin, Profile, Why
 from app.profile.tables import BESIDE_COLUMNS, HEAD_COLUMNS, profile_versions, profiles
@@ -99,11 +100,13 @@ async def superseded(tx: Transaction, number: int | None, limit: int) -> Sequenc
     return [(_read(row, tx), row.ended_by) for row in rows]
 
 
-async def create(tx: Transaction, facts: Facts, why: Why, change_number: int, entry: AuditEntry) -> Profile | None:
-    """Write the first version; None where another writer was first."""
+async def create(
+    tx: Transaction, facts: Facts, why: Why, change_number: int, entry: AuditEntry, made: Made | None = None
+) -> Profile | None:
+    """Write the first version; None where another writer was first. `made` where it comes from elsewhere."""
     head = (
         upsert(profiles)
-        .values(**tx.owner, **_head(tx, 1, facts, change_number))
+        .values(**tx.owner, **_head(tx, 1, facts, change_number, made))
         .on_conflict_do_nothing(index_elements=["usr"])
     )
     return await _record(tx, head, _beside(tx, 1, facts, why) | {"supersedes": False}, entry)
@@ -118,10 +121,13 @@ async def replace(
     entry: AuditEntry,
     *,
     supersedes: bool,
+    made: Made | None = None,
 ) -> Profile | None:
     """Write the version after `base`; None where `base` isn't the current version any more."""
     head = (
-        update(profiles).filter_by(usr=tx.scope.usr, version=base).values(**_head(tx, base + 1, facts, change_number))
+        update(profiles)
+        .filter_by(usr=tx.scope.usr, version=base)
+        .values(**_head(tx, base + 1, facts, change_number, made))
     )
     return await _record(tx, head, _beside(tx, base + 1, facts, why) | {"supersedes": supersedes}, entry)
 
@@ -164,6 +170,7 @@ def _head(
     version: int,
     facts: Facts,
     change_number: int,
+    made: Made | None,
 ) -> dict[str, Any]:  # Any: each column has a type of its own
     return {
         **_facts(tx, version, facts),
@@ -171,10 +178,7 @@ def _head(
         "change_number": change_number,
         "active": True,
         "last_login_at": None,
-        "written_by": tx.scope.actor,
-        "written_through": tx.scope.agent or "",
-        # The change's, which is in the order of the changes: `as_of` this time is this version.
-        "updated_at": made_at(tx.scope, change_number),
+        **authored(tx, change_number, made, "updated_at"),
     }
 
 

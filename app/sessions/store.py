@@ -42,10 +42,10 @@ async def insert_session(
             **tx.owner,
             id=session_id,
             agent=tx.scope.agent or "",
-            external_tag=None if external_id is None else _external_tag(tx.box, external_id),
-            external_id_sealed=_seal(tx.box, session_id, "external_id_sealed", external_id),
-            title_sealed=_seal(tx.box, session_id, "title_sealed", opening.title),
-            metadata_sealed=_seal(tx.box, session_id, "metadata_sealed", dict(opening.metadata) or None),
+            external_tag=None if external_id is None else external_tag(tx.box, external_id),
+            external_id_sealed=sealed_field(tx.box, session_id, "external_id_sealed", external_id),
+            title_sealed=sealed_field(tx.box, session_id, "title_sealed", opening.title),
+            metadata_sealed=sealed_field(tx.box, session_id, "metadata_sealed", dict(opening.metadata) or None),
             window_size=window_size,
             ttl_s=ttl_s,
             created_at=func.now(),
@@ -67,8 +67,8 @@ async def adopt_session(tx: Transaction, session: Session, entry: AuditEntry) ->
             **tx.owner,
             id=session.id,
             agent=tx.scope.agent or "",
-            title_sealed=_seal(tx.box, session.id, "title_sealed", session.title),
-            metadata_sealed=_seal(tx.box, session.id, "metadata_sealed", dict(session.metadata) or None),
+            title_sealed=sealed_field(tx.box, session.id, "title_sealed", session.title),
+            metadata_sealed=sealed_field(tx.box, session.id, "metadata_sealed", dict(session.metadata) or None),
             window_size=session.window_size,
             ttl_s=session.ttl_s,
             next_seq=session.next_seq,
@@ -109,7 +109,7 @@ async def lock_session(tx: Transaction, session_id: UUID) -> Session | None:
 
 async def find_by_external_id(tx: Transaction, external_id: str) -> Session | None:
     """Return the session of that external id, held as by `hold_session`: the answer that shows it may be kept."""
-    tag = _external_tag(tx.box, external_id)
+    tag = external_tag(tx.box, external_id)
     found = select(sessions).where(sessions.c.usr == tx.scope.usr, sessions.c.external_tag == tag)
     row = await tx.row(found.with_for_update(read=True, key_share=True))
     return None if row is None else read_session(tx.box, row)
@@ -143,9 +143,11 @@ async def change_session(
         "content_version": sessions.c.content_version + 1,
     }
     if "title" in changes:
-        values["title_sealed"] = _seal(tx.box, session_id, "title_sealed", changes["title"])
+        values["title_sealed"] = sealed_field(tx.box, session_id, "title_sealed", changes["title"])
     if "metadata" in changes:
-        values["metadata_sealed"] = _seal(tx.box, session_id, "metadata_sealed", dict(changes["metadata"]) or None)
+        values["metadata_sealed"] = sealed_field(
+            tx.box, session_id, "metadata_sealed", dict(changes["metadata"]) or None
+        )
     if "window_size" in changes:
         values["window_size"] = changes["window_size"]
     if "pinned" in changes:
@@ -169,22 +171,24 @@ async def insert_messages(
     tx: Transaction, session_id: UUID, sealed: Sequence[SealedMessage], entry: AuditEntry
 ) -> None:
     """Write messages at the numbers that were reserved for them."""
-    rows = [
-        {
-            **tx.owner,
-            "id": message.id,
-            "session_id": session_id,
-            "seq": message.seq,
-            "role": message.role.value,
-            "body_sealed": message.body,
-            "constraints_sealed": message.constraints,
-            "created_at": message.created_at,
-            "stored_at": message.stored_at,
-            "context_id": message.context_id,
-        }
-        for message in sealed
-    ]
+    rows = [message_row(tx, session_id, message) for message in sealed]
     await tx.change(insert(messages), entry, rows)
+
+
+def message_row(tx: Transaction, session_id: UUID, message: SealedMessage) -> dict[str, Any]:
+    """Return the row of a message."""  # Any: each column has a type of its own
+    return {
+        **tx.owner,
+        "id": message.id,
+        "session_id": session_id,
+        "seq": message.seq,
+        "role": message.role.value,
+        "body_sealed": message.body,
+        "constraints_sealed": message.constraints,
+        "created_at": message.created_at,
+        "stored_at": message.stored_at,
+        "context_id": message.context_id,
+    }
 
 
 async def find_message(tx: Transaction, session_id: UUID, message_id: UUID) -> Message | None:
@@ -285,7 +289,7 @@ async def shrink_session(tx: Transaction, session_id: UUID, summary: Summary, en
             message_count=sessions.c.message_count - 1,
             content_version=sessions.c.content_version + 1,
             version=sessions.c.version + 1,
-            summary_sealed=_seal(tx.box, session_id, "summary_sealed", asdict(summary)),
+            summary_sealed=sealed_field(tx.box, session_id, "summary_sealed", asdict(summary)),
         ),
         entry,
     )
@@ -310,7 +314,7 @@ async def swap_summary(
             sessions.c.content_version == session.content_version,
         )
         .values(
-            summary_sealed=_seal(tx.box, session.id, "summary_sealed", asdict(summary)),
+            summary_sealed=sealed_field(tx.box, session.id, "summary_sealed", asdict(summary)),
             summary_seq=summary_seq,
         )
     )
@@ -364,11 +368,13 @@ def _summary(kept: Json | None) -> Summary:
     return Summary() if kept is None else Summary(tuple(kept["constraints"]), kept["gist"], kept["omitted"])
 
 
-def _seal(box: Box, session_id: UUID, column: str, value: str | Json | None) -> bytes | None:
+def sealed_field(box: Box, session_id: UUID, column: str, value: str | Json | None) -> bytes | None:
+    """Return what a column of a session holds of a value."""
     return None if value is None else box.seal_json(value, _place(session_id, column))
 
 
-def _external_tag(box: Box, external_id: str) -> bytes:
+def external_tag(box: Box, external_id: str) -> bytes:
+    """Return what a session is found by under its external id."""
     return box.tag("session.external_id", external_id)
 
 

@@ -5,9 +5,9 @@ from collections.abc import Iterable, Iterator
 import pytest
 
 from app.commands.documents import EXPORT_FORMAT_FILE
-from app.parts import exported
 from app.portability.format import export_format_markdown
 from app.portability.omissions import LEFT_OUT
+from app.portable import exported
 from app.wiring import Wiring
 from tests.house.source import ROOT
 

@@ -24,7 +24,10 @@ TAKE_SECRETS = {
     "RevocationRequest": "what is revoked is kept as a keyed hash",
 }
 # Routes that read a body by themselves.
-STREAMED = {"POST /v1/knowledge/uploads": "its fields are an UploadRequest, and ingestion masks the text of the file"}
+STREAMED = {
+    "POST /v1/knowledge/uploads": "its fields are an UploadRequest, and ingestion masks the text of the file",
+    "POST /v1/users/me/import": "each record of an archive is a Request, and ingestion masks the texts of its files",
+}
 
 
 def _bodies(app: FastAPI) -> Iterator[tuple[str, type[BaseModel] | None]]:

@@ -77,6 +77,7 @@ def _writes(client: httpx.Client, number: int) -> list[tuple[str, str, Any, dict
         ("POST", "/v1/preference-proposals", _proposal("inferred"), {}),
         *_decisions(client),
         ("PUT", f"/v1/knowledge/documents/{document_id}", _document("second"), first),
+        ("POST", "/v1/users/me/import", _dump(), {"Content-Type": "application/octet-stream"}),
         ("POST", "/v1/knowledge/uploads", *_upload("md", secret("upload's text").encode("utf-16"))),
         ("POST", "/v1/knowledge/uploads", *_upload("docx", docx(paragraph(secret("document's text"))))),
     ]
@@ -138,6 +139,15 @@ def _messages() -> list[Json]:
         {"role": "system", "content": secret("system")},
     ]
     return said + [{"role": "user", "content": secret(f"turn {each}")} for each in range(30)]
+
+
+def _dump() -> bytes:
+    lines: list[Json] = [
+        {"id": f"{SHOWN} {CHINESE}", "text": secret("imported fact"), "metadata": {SHOWN: secret("imported metadata")}},
+        {"role": "user", "content": secret("imported message"), "name": SHOWN},
+        {"text": [secret("what is refused")]},
+    ]
+    return "\n".join(json.dumps(line, ensure_ascii=False) for line in lines).encode()
 
 
 def _upload(kind: str, data: bytes) -> tuple[bytes, dict[str, str]]:
