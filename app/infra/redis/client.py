@@ -64,7 +64,8 @@ class RedisStore:
         room. It asks whether Redis was left alone or not, and has nobody leave it alone.
         """
         try:
-            answers = await self._asked_all()
+            with _cancellable():
+                answers = await self._asked_all()
         except self._failures as error:
             raise _unavailable() from error
         if not all(who.startswith(PRIMARY.encode()) and state == b"ready" for who, state in answers):
@@ -94,12 +95,26 @@ class RedisStore:
         if time.monotonic() < self._broken_until:
             raise _unavailable()
         try:
-            with timing.in_store():
+            with timing.in_store(), _cancellable():
                 yield
         except self._failures as error:
             self._broken_until = time.monotonic() + BREAK_S
             log.warning("redis_unavailable", error=type(error).__name__, left_alone_s=BREAK_S)
             raise _unavailable() from error
+
+
+@contextmanager
+def _cancellable() -> Iterator[None]:
+    """Cancel what was told to end meanwhile and goes on.
+
+    The client sends by `asyncio.wait_for`, which Python 3.11 lets swallow a cancellation where what it waits for is
+    done already, as it nearly always is: a deadline around a command would pass unseen.
+    """
+    task = asyncio.current_task()
+    before = 0 if task is None else task.cancelling()
+    yield
+    if task is not None and task.cancelling() > before:
+        raise asyncio.CancelledError
 
 
 def connect(url: str) -> RedisStore:
