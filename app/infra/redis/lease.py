@@ -138,7 +138,7 @@ class Lease:
                     await self._stopping.wait()
 
     def stop(self) -> None:
-        """Let `run` end. It isn't cancelled: what waits for a socket may swallow that."""
+        """Let `run` end, after what it does just now."""
         self._stopping.set()
 
     async def _has_followed(self, step: Step, before: Generation) -> bool:
