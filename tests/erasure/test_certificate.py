@@ -34,6 +34,7 @@ DIMENSIONS = 16
 @pytest_asyncio.fixture
 async def nobody_is_sent_anything(wiring: Wiring) -> AsyncIterator[None]:
     """As it is where no model is served, before the test and after it."""
+    await wiring.db.note_recipients([])
     yield
     await wiring.db.note_recipients([])
 
@@ -86,6 +87,7 @@ async def test_it_names_who_was_sent_texts_since_the_user_came(wiring: Wiring, c
     assert "erasure is to be asked of them" in document["recipients_note"]
 
 
+@pytest.mark.usefixtures("nobody_is_sent_anything")
 async def test_it_says_so_where_nothing_was_sent(client: MakeClient) -> None:
     alice = await client()
     document = (await alice.delete("/v1/users/me")).json()["certificate"]["document"]
