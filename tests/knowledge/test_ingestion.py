@@ -23,7 +23,7 @@ from app.knowledge import chunk_store
 from app.knowledge.ingestion import MAX_ATTEMPTS, IngestDocument
 from app.knowledge.model import Description, Document, Failure, Status, chunk_id
 from app.knowledge.quotas import Quotas
-from app.knowledge.tables import chunks, document_parts, document_versions, documents
+from app.knowledge.tables import chunk_texts, chunks, document_parts, document_versions, documents
 from app.verifications.patterns.expression import Expressions, compiled
 from app.verifications.patterns.model import Check, Registration
 from tests.conftest import MakeScope, eventually
@@ -326,5 +326,8 @@ async def test_what_is_registered_while_a_document_is_read_is_masked_in_it(
     async with knowledge.wiring.db.read(someone) as tx:
         ids = await chunk_store.ids_of_version(tx, document.id, document.version)
         kept = await chunk_store.passages(tx, ids)
+        texts = await tx.rows(select(chunk_texts.c.content_tag).filter_by(usr=someone.usr))
+        masked = chunk_store.text_tag(tx.box, "The badge says [employee withheld].")
     assert [passage.text for passage in kept.values()] == ["The badge says [employee withheld]."]
+    assert [row.content_tag for row in texts] == [masked], "what was written before it was masked is gone"
     assert not (await knowledge.documents.read(someone, document.id)).original_kept

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Sequence
 
 import pytest
+from fastapi import FastAPI
 from sqlalchemy import select, update
 
 from app.core.audit import AuditEntry
@@ -158,6 +159,25 @@ async def test_what_code_of_before_has_made_ready_is_counted_and_says_so_with_th
     for document in (first, last):
         await knowledge.documents.delete(someone, document.id, Anything(), None)
     assert 0 < (await used(knowledge, someone)).chunks < whole.chunks
+
+
+@pytest.mark.parametrize(
+    ("quotas", "named"), [(Quotas(1, PLENTY, PLENTY), "documents"), (Quotas(PLENTY, 40, PLENTY), "bytes")]
+)
+async def test_who_is_told_that_a_quota_is_full_is_told_which_and_how_much(
+    app: FastAPI, knowledge: Knowledge, client: MakeClient, monkeypatch: pytest.MonkeyPatch, quotas: Quotas, named: str
+) -> None:
+    monkeypatch.setitem(app.state.provided, Documents, documents(knowledge, quotas))
+    limit = min(quotas.documents, quotas.size_bytes)
+    alice = await client("alice")
+    bodies = [{"text": f"{number}. The rent is due on the third.", "doc_type": "note"} for number in range(2)]
+    taken, refused = [await alice.post("/v1/knowledge/documents", json=body) for body in bodies]
+    assert (taken.status_code, refused.status_code) == (202, 403)
+    told = refused.json()
+    assert (told["code"], told["quota"], told["limit"]) == ("quota_exceeded", named, limit)
+    assert str(limit) in told["detail"]
+    assert (await alice.delete(taken.headers["location"], headers={"If-Match": "*"})).status_code == 204
+    assert (await alice.post("/v1/knowledge/documents", json=bodies[1])).status_code == 202
 
 
 async def test_usage_is_shown_to_its_user_alone(knowledge: Knowledge, client: MakeClient, scope: MakeScope) -> None:

@@ -16,7 +16,7 @@ from app.core.scope import Scope
 from app.core.versions import Anything
 from app.knowledge import chunk_store, ingestion, sharing
 from app.knowledge.ingestion import IngestDocument
-from app.knowledge.model import Chunk, Description, Document, Location, Mode, StoredChunk, Usage, chunk_id
+from app.knowledge.model import Chunk, Description, Document, Limits, Location, Mode, StoredChunk, Usage, chunk_id
 from app.knowledge.quota_store import take_turn
 from app.knowledge.quotas import Usages
 from app.knowledge.tables import chunk_texts, chunks, document_versions, documents
@@ -95,6 +95,10 @@ async def test_equal_passages_of_a_user_are_one_text_that_goes_with_the_last_of_
     ]
     assert places[0][1] != places[1][1]
     assert (await knowledge.texts(someone, "How long is the notice?", 9)).count(TEXTS[1]) == 1
+    for document in (first, second):
+        limits = Limits(document_ids=frozenset({document.id}))
+        hit = (await knowledge.find(someone, "How long is the notice?", limits=limits)).hits[0]
+        assert (hit.passage.text, hit.passage.document_id) == (TEXTS[1], document.id)
     await knowledge.documents.delete(someone, first.id, Anything(), None)
     assert await passages(knowledge, someone, second) == [TEXTS[number] for number in (3, 1, 2, 0)]
     hit = (await knowledge.find(someone, "租客的押金是多少", mode=Mode.LEXICAL)).hits[0]

@@ -1,7 +1,7 @@
 """The vector store: it is told what is searched, answers as the exact index does, and whatever it loses comes back."""
 
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import httpx
 import numpy as np
@@ -18,7 +18,7 @@ from app.infra.db.tables import users
 from app.infra.embedders.port import Embedder
 from app.knowledge import chunk_store, search
 from app.knowledge.indexing import Check, VectorKeeper
-from app.knowledge.model import Mode
+from app.knowledge.model import Description, Mode
 from app.knowledge.userdata import CollectionData
 from tests.conftest import MakeScope
 from tests.knowledge.chroma_server import ChromaServer
@@ -114,10 +114,37 @@ async def test_a_new_version_is_in_the_vector_store_instead_of_the_old(
 
 async def test_equal_texts_of_a_user_are_one_vector(by_chroma: Knowledge, scope: MakeScope, index: ChromaIndex) -> None:
     someone = await scope()
-    for _ in range(3):
-        await by_chroma.ready(someone, "Otters hold hands.")
+    documents = [await by_chroma.ready(someone, "Otters hold hands.", Description("note", title)) for title in "abc"]
+    assert len({document.id for document in documents}) == 3
     assert await index.count(someone.usr) == 1
     assert await by_chroma.texts(someone, "otters", 3) == ["Otters hold hands."]
+    for document in documents[:2]:
+        await by_chroma.documents.delete(someone, document.id, Anything(), None)
+        await by_chroma.index(someone)
+    assert await index.count(someone.usr) == 1, "the last of them needs it"
+    hits = (await by_chroma.find(someone, "otters", 3)).hits
+    assert [hit.passage.document_id for hit in hits] == [documents[2].id]
+
+
+async def test_what_the_vector_store_says_of_somebody_else_is_not_shown_and_is_swept_out(
+    by_chroma: Knowledge, scope: MakeScope, index: ChromaIndex, keeper: VectorKeeper, embedder: Embedder
+) -> None:
+    someone, other = await scope(), await scope()
+    await filled(by_chroma, someone)
+    await by_chroma.ready(other, "Otters hold hands.")
+    before = await answers(by_chroma, someone)
+    async with by_chroma.wiring.db.read(other) as tx:
+        theirs = UUID(bytes=chunk_store.text_tag(tx.box, "Otters hold hands."))
+    async with by_chroma.wiring.db.read(someone) as tx:
+        box = tx.box
+    # Their text's tag in this user's collection, nearest to the question.
+    await index.upsert(box, [theirs], embedder.embed(["otters"]))
+    assert "Otters hold hands." not in await by_chroma.texts(someone, "otters", 9)
+    assert await answers(by_chroma, someone) == before
+    assert not (await keeper.check(someone)).is_complete
+    await by_chroma.index(someone)
+    assert (await keeper.check(someone)).is_complete
+    assert await by_chroma.texts(other, "otters") == ["Otters hold hands."]
 
 
 async def test_the_vector_store_holds_neither_text_nor_names_nor_a_vector_that_tells_of_one(
