@@ -37,7 +37,9 @@ def bites(
         is_same = bool(bite) and parsed.item is not None and parsed.item == bite[-1].item
         of_item = of_item + 1 if is_same else 1
         is_full = len(bite) >= BITE or size_bytes >= BITE_BYTES
-        if is_full and (not is_same or of_item > MAX_ITEM_LINES):
+        # A line that became several records is taken whole: the next bite begins after its number.
+        is_next = bool(bite) and number != bite[-1].number
+        if is_full and is_next and (not is_same or of_item > MAX_ITEM_LINES):
             yield bite
             bite, size_bytes = [], 0
         bite.append(parsed)

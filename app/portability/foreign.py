@@ -15,10 +15,11 @@ from app.portability.translating import (
     MESSAGES,
     SESSIONS,
     Json,
+    Record,
     Records,
-    content_of,
-    fact,
+    facts,
     is_message,
+    letta_turn,
     message,
     named,
     object_of,
@@ -73,7 +74,8 @@ class PlainLines:
             if file == MESSAGES and key is not None and is_message(each):
                 yield number, json.dumps(message(each, key, number)).encode()
             elif file == MEMORIES and not is_message(each):
-                yield number, json.dumps(_plain_fact(each)).encode()
+                for record in _plain_facts(each):
+                    yield number, json.dumps(record).encode()
 
     def parts(self, _: str) -> Iterator[bytes] | None:
         """Say that there are no files."""
@@ -152,16 +154,16 @@ def _items(document: object) -> Sequence[Json]:
 
 def _mem0(document: object) -> Translated:
     """Take the answer to `get_all`: `results` (or a bare list) of {id, memory, metadata, created_at, updated_at...}."""
-    facts = []
+    found: list[Record] = []
     for item in _items(document):
         metadata = object_of(item.get("metadata")) | named(item, "categories", "agent_id", "run_id", "app_id")
-        facts.append(fact(str(item.get("id") or item["memory"]), item["memory"], metadata, item))
-    return Translated({MEMORIES: facts})
+        found += facts(str(item.get("id") or item["memory"]), item["memory"], metadata, item)
+    return Translated({MEMORIES: found})
 
 
 def _langgraph(document: object) -> Translated:
     """Take items of a store: {namespace, key, value, created_at, updated_at}. A value's text is what it says."""
-    facts = []
+    found: list[Record] = []
     for item in _items(document):
         namespace, key, value = item["namespace"], str(item["key"]), item["value"]
         path = namespace if isinstance(namespace, list) else str(namespace).split(".")
@@ -169,57 +171,51 @@ def _langgraph(document: object) -> Translated:
         rest = {name: each for name, each in object_of(value).items() if each != text}
         metadata = {"namespace": path, "key": key} | ({"value": rest} if rest and text is not None else {})
         shown = text if text is not None else json.dumps(value, ensure_ascii=False)
-        facts.append(fact(json.dumps([path, key]), shown, metadata, item))
-    return Translated({MEMORIES: facts})
+        found += facts(json.dumps([path, key]), shown, metadata, item)
+    return Translated({MEMORIES: found})
 
 
 def _letta(document: object) -> Translated:
     """Take an agent file: blocks and passages are facts, messages a session for each agent. What makes the agent
     (prompts, tools, models, and the block of its persona) is nobody's memory.
+
+    Ids in such a file are numbers that begin anew in each: what tells one thing from another is what it says.
     """
     if not isinstance(document, dict):
         raise TypeError
-    agents: Sequence[Json] = document.get("agents") or [document]
-    facts, left_out = _letta_blocks([*_all(document, "blocks"), *_of_each(agents, "core_memory")])
-    for passage in [*_all(document, "passages"), *(_of_each(agents, "passages") if document.get("agents") else ())]:
+    agents = _all(document, "agents") or [document]
+    blocks = [*_all(document, "blocks"), *_of_each(agents, "core_memory")]
+    own = [block for block in blocks if block.get("label") == "persona"]
+    found: list[Record] = []
+    for block in blocks:
+        if block not in own:
+            found += facts(f"{block.get('label')}: {block['value']}", block["value"], named(block, "label"), block)
+    passages = [*_all(document, "passages"), *(_of_each(agents, "passages") if "agents" in document else ())]
+    for passage in passages:
         metadata = object_of(passage.get("metadata") or passage.get("metadata_"))
-        facts.append(fact(str(passage.get("id") or passage["text"]), passage["text"], metadata, passage))
-    records: Records = {MEMORIES: facts, SESSIONS: [], MESSAGES: []}
-    for place, agent in enumerate(agents):
-        spoken = [each for each in _all(agent, "messages") if is_message(each)]
-        if spoken:
-            key = f"letta {agent.get('id') or agent.get('name') or place}"
+        found += facts(f"passage: {passage['text']}", passage["text"], metadata, passage)
+    records: Records = {MEMORIES: found, SESSIONS: [], MESSAGES: []}
+    prompts = 0
+    for agent in agents:
+        messages = _all(agent, "messages")
+        spoken = [turn for each in messages if (turn := letta_turn(each)) is not None]
+        prompts += len(messages) - len(spoken)
+        key = _key(spoken[0] if spoken else None)
+        if key is not None:
             records[SESSIONS].append(session(key, str(agent.get("name") or "") or None))
             records[MESSAGES] += [message(each, key, number) for number, each in enumerate(spoken, 1)]
-    tools = len(_all(document, "tools"))
-    return Translated(records, {"persona": left_out, "tools": tools})
-
-
-def _letta_blocks(blocks: Sequence[Json]) -> tuple[list[dict[str, object]], int]:
-    """Return the facts that blocks hold, and how many are of the agent itself."""
-    own = [block for block in blocks if block.get("label") == "persona"]
-    facts = [
-        fact(
-            str(block.get("id") or [block.get("label"), block["value"]]),
-            block["value"],
-            named(block, "label", "description"),
-            block,
-        )
-        for block in blocks
-        if block.get("label") != "persona" and str(block.get("value") or "").strip()
-    ]
-    return facts, len(own)
+    return Translated(records, {"persona": len(own), "tools": len(_all(document, "tools")), "prompts": prompts})
 
 
 def _plain(document: object) -> Translated:
     """Take a list of facts and messages that is one document."""
     items = list(enumerate(_items(document), 1))
     key = _key(next((each for _, each in items if is_message(each)), None))
-    facts = [_plain_fact(each) for _, each in items if not is_message(each)]
+    found = [record for _, each in items if not is_message(each) for record in _plain_facts(each)]
     if key is None:
-        return Translated({MEMORIES: facts})
+        return Translated({MEMORIES: found})
     messages = [message(each, key, number) for number, each in items if is_message(each)]
-    return Translated({MEMORIES: facts, SESSIONS: [session(key, None)], MESSAGES: messages})
+    return Translated({MEMORIES: found, SESSIONS: [session(key, None)], MESSAGES: messages})
 
 
 def _key(first: object) -> str | None:
@@ -237,10 +233,10 @@ _TRANSLATORS: Final[Mapping[Source, Callable[[object], Translated]]] = {
 }
 
 
-def _plain_fact(each: object) -> dict[str, object]:
+def _plain_facts(each: object) -> Sequence[Record]:
     """Return a fact; of what isn't one a record that is refused."""
     fields, text = object_of(each), said(each)
-    return fact(str(fields.get("id") or text), content_of(text), object_of(fields.get("metadata")), fields)
+    return facts(str(fields.get("id") or text), text, object_of(fields.get("metadata")), fields)
 
 
 def _all(holder: Json, name: str) -> Sequence[Json]:

@@ -42,12 +42,13 @@ record: `taken`, `unchanged` (it is here), `conflict` (what is here says somethi
   and numbers that are never stored are masked.
 - Not taken: contexts, marks, usage, registered secrets and the audit. They say what another installation did.
 
-Dumps of others are recognised, or named by `?source=`. What is in them is `imported`.
+Dumps of others are recognised, or named by `?source=`. What is in them is `imported`. A text that is too long for one
+fact becomes several.
 
 | `source` | what is taken |
 |---|---|
 | `mem0` | the answer to `get_all` (`results`, or a list): {memory, metadata, created_at, updated_at}, a fact each |
-| `letta` | an agent file (`.af`): blocks but the persona's and passages are facts, messages a session for each agent |
+| `letta` | an agent file (`.af`): blocks (but the persona's) and passages are facts, messages a session of each agent |
 | `langgraph` | items of a store: {namespace, key, value, created_at, updated_at}, by the text of its value |
 | `jsonl` | lines: {text, id?, metadata?, created_at?} or a text is a fact, {role, content, ...} a message |
 

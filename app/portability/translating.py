@@ -1,7 +1,8 @@
 """Somebody else's facts and messages as records of an archive. Ids are made of what tells one from others."""
 
 import hashlib
-from collections.abc import Mapping
+import json
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 from uuid import UUID
@@ -12,6 +13,8 @@ MEMORIES: Final = "memories.jsonl"
 SESSIONS: Final = "sessions.jsonl"
 MESSAGES: Final = "messages.jsonl"
 
+# What a fact may hold (app/memories/model.py has it again: features don't meet).
+MAX_FACT_CHARS: Final = 8_000
 _TEXTS: Final = ("text", "memory", "content", "data", "value", "fact", "summary")
 _ROLES: Final = frozenset({"user", "assistant", "system", "tool"})
 _DAY_S: Final = 24 * 3600
@@ -25,26 +28,46 @@ Record = dict[str, object]
 Records = dict[str, list[Record]]
 
 
-def fact(key: str, text: object, metadata: Json, item: Json) -> Record:
-    """Return a fact at its only version. `key` is what tells it from others, `item` what says its times."""
-    created_at = _time(item, "created_at", "createdAt") or _NO_TIME
+def facts(key: str, text: object, metadata: Json, item: Json) -> list[Record]:
+    """Return a fact at its only version: several where the text is too long for one. `key` is what tells it from
+    others, `item` what says its times.
+    """
+    said_at = _time(item, "created_at", "createdAt")
+    # Where nobody says when, it is known since now; its id is the same at every time.
+    created_at, known_as = said_at or datetime.now(UTC), said_at or _NO_TIME
     at = _time(item, "updated_at", "updatedAt") or created_at
-    return {
-        "id": show("mem", _id("fact", key, created_at)),
-        "created_at": created_at.isoformat(),
-        "version": 1,
-        "state": "kept",
-        "text": text,
-        "metadata": dict(metadata),
-        "trust": "imported",
-        "source": "imported",
-        "confidence": None,
-        "evidence": None,
-        "expires_at": None,
-        "written_by": "user",
-        "written_through": None,
-        "written_at": max(at, created_at).isoformat(),
-    }
+    pieces: list[object] = [*_pieces(text)] if isinstance(text, str) else [text]
+    return [
+        {
+            "id": show("mem", _id("fact", key if not place else f"{place} {key}", known_as)),
+            "created_at": created_at.isoformat(),
+            "version": 1,
+            "state": "kept",
+            "text": piece,
+            "metadata": dict(metadata),
+            "trust": "imported",
+            "source": "imported",
+            "confidence": None,
+            "evidence": None,
+            "expires_at": None,
+            "written_by": "user",
+            "written_through": None,
+            "written_at": max(at, created_at).isoformat(),
+        }
+        for place, piece in enumerate(pieces)
+    ]
+
+
+def _pieces(text: str) -> Iterator[str]:
+    """Yield a text whole, or in pieces that a fact may hold, cut between lines or sentences where that can be."""
+    left = text.strip()
+    while len(left) > MAX_FACT_CHARS:
+        cuts = [left.rfind(mark, MAX_FACT_CHARS // 2, MAX_FACT_CHARS) for mark in ("\n", "。", ". ", " ")]
+        cut = next((found + 1 for found in cuts if found >= 0), MAX_FACT_CHARS)
+        yield left[:cut].strip()
+        left = left[cut:].strip()
+    if left or not text:
+        yield left
 
 
 def session(key: str, title: str | None) -> Record:
@@ -92,6 +115,24 @@ def message(each: Any, of_session: str, number: int) -> Record:  # noqa: ANN401 
 def is_message(each: object) -> bool:
     """Say whether it is a message, as model providers have them."""
     return isinstance(each, dict) and each.get("role") in _ROLES and ("content" in each or "text" in each)
+
+
+def letta_turn(each: Json) -> Json | None:
+    """Return a message of an agent file as somebody said it; None for the agent's prompt, and for what its server says
+    to it: that the user came, that time has passed.
+    """
+    if each.get("role") == "system" or not is_message(each):
+        return None
+    text = content_of(each.get("content", each.get("text")))
+    try:
+        packed = json.loads(text) if isinstance(text, str) and text.startswith("{") else None
+    except (ValueError, RecursionError):
+        packed = None
+    if each["role"] != "user" or not isinstance(packed, dict) or "type" not in packed:
+        return each
+    if packed["type"] != "user_message" or not isinstance(packed.get("message"), str):
+        return None
+    return {**each, "content": packed["message"]}
 
 
 def content_of(content: object) -> object:
