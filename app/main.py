@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import partial
 from typing import Any
 
 import httpx
@@ -11,6 +12,7 @@ from fastapi import Depends, FastAPI
 from app import routing, wiring
 from app.infra.db import migrations
 from app.infra.db.engine import API_STATEMENT_TIMEOUT_S
+from app.infra.db.known import require_known
 from app.infra.observability.logs import set_up_logs
 from app.settings import Settings
 from app.web import contract, health, refusals
@@ -108,6 +110,7 @@ def _lifespan(settings: Settings) -> Lifespan:
         ):
             app.state.provided = wired.provided
             app.state.directory = wired.directory
+            app.state.require_known = partial(require_known, wired.db)
             app.state.registered = wired.registered
             app.state.access_log = wired.access_log
             app.state.pings = wired.pings

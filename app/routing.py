@@ -21,10 +21,16 @@ from app.sessions import routes as session_routes
 from app.usage import routes as usage_routes
 from app.verifications import routes as verification_routes
 from app.verifications.patterns import routes as pattern_routes
+from app.web.acting import opened
 
 
 def routers() -> list[APIRouter]:
-    """Return every feature's routes."""
+    """Return every feature's routes, and those by which operators read what users do."""
+    own = _routers()
+    return [*own, opened(own)]
+
+
+def _routers() -> list[APIRouter]:
     return [
         session_routes.router,
         preference_routes.router,

@@ -26,6 +26,12 @@ RECIPIENTS = (
     "Services of models that texts of users were sent to at some time since this user's first; what they keep, and for "
     "how long, is in the contract with them, and their erasure is to be asked of them."
 )
+# By who asked. The worker begins an erasure where a backup had brought the user back.
+RIGHTS = {
+    "user": "erasure at the user's own request (GDPR Article 17; PIPL Article 47)",
+    "operator": "erasure by the organisation that is responsible (GDPR Articles 5(1)(e) and 17(1); PIPL Article 47)",
+    "worker": "an erasure of before, again, after a backup was restored (GDPR Article 17; PIPL Article 47)",
+}
 PENDING_FILES = (
     "chroma: the files of the collections that were deleted are removed by the worker; they hold rotated vectors and "
     "ids, no text. The certificate that is read after that says nothing more is pending"
@@ -97,7 +103,7 @@ def make_certificate(
         "reference_note": "random; it stood for the user in all stores, and nothing leads from it to a person now",
         "requested_by": erasure.requested_by,
         "requested_through": erasure.agent or "no agent",
-        "right": "erasure at the user's own request (GDPR Article 17; PIPL Article 47)",
+        "right": RIGHTS[erasure.requested_by],
         "requested_at": _instant(erasure.requested_at),
         "finished_at": _instant(finished_at),
         "stores": [

@@ -6,6 +6,7 @@ from fastapi import APIRouter, Depends, Header, Query, Response
 
 from app.core.ids import parse
 from app.core.scope import Scope
+from app.erasure.model import Erasure
 from app.erasure.receipts import MAX_CHARS
 from app.erasure.schemas import (
     ErasureAnswer,
@@ -15,15 +16,18 @@ from app.erasure.schemas import (
     verification_answer,
 )
 from app.erasure.service import Erasures
+from app.web.acting import act
 from app.web.auth import allow
 from app.web.current import request_id
 from app.web.idempotency import rendered, respond
+from app.web.operators import REASON_PARAMETER
 from app.web.problems import problems
 from app.web.provide import provided
 
 router = APIRouter(tags=["erasure"])
 
 Forgetter = Annotated[Scope, Depends(allow("forget", erased_ok=True))]
+Eraser = Annotated[Scope, Depends(act("admin:erase", gone_ok=True))]
 Service = Annotated[Erasures, Depends(provided(Erasures))]
 Receipt = Annotated[str, Header(alias="Cairn-Receipt", max_length=MAX_CHARS)]
 
@@ -42,11 +46,25 @@ async def forget(
 
     With `then=stop` no new memory of this person begins, whatever their agents send.
     """
-    erasure = await erasures.forget(caller, stop=then == "stop")
+    return _shown(caller, erasures, await erasures.forget(caller, stop=then == "stop"))
+
+
+def _shown(caller: Scope, erasures: Erasures, erasure: Erasure) -> Response:
     shown = erasure_answer(erasure, erasures.receipt(caller, erasure))
     if erasure.certificate is not None:
         return respond(rendered(shown))
     return respond(rendered(shown, 202, headers={"Location": f"/v1/erasures/{shown.id}", "Retry-After": "2"}))
+
+
+@router.delete(
+    "/v1/admin/users/{user_id}",  # noqa: FAST003 - what says who the caller is takes it
+    response_model=ErasureAnswer,
+    responses={202: {"model": ErasureAnswer}, **problems("not_found")},
+    openapi_extra={"parameters": [REASON_PARAMETER]},
+)
+async def forget_user(caller: Eraser, erasures: Service) -> Response:
+    """Erase everything about a user of the operator's tenant. The certificate says who asked, and by which right."""
+    return _shown(caller, erasures, await erasures.forget_another(caller))
 
 
 @router.get("/v1/erasures/{erasure_id}", responses=problems("not_found"))

@@ -120,6 +120,13 @@ class Erasures:
             log.warning("erasure_goes_on", usr=str(scope.usr), why=error.code)
         return await self.read(scope)
 
+    async def forget_another(self, scope: Scope) -> Erasure:
+        """Erase a user for an operator. Raises `not_found` for nobody of the operator's tenant."""
+        try:
+            return await self.forget(scope)
+        except AppError as error:
+            raise AppError("not_found") if error.code == "erased" else error from None
+
     async def read(self, scope: Scope) -> Erasure:
         """Return the user's erasure as it stands. Raises `not_found` where there is none."""
         async with self._db.erase(scope) as tx:

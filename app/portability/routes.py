@@ -44,7 +44,7 @@ Importer = Annotated[Scope, Depends(allow("memories:write"))]
 
 
 @router.get(
-    "/export",
+    "/users/me/export",
     response_class=StreamingResponse,
     responses={200: _ARCHIVE, **problems("overloaded")},
 )

@@ -7,6 +7,7 @@ from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 from fastapi.routing import APIRoute, RouteContext, iter_route_contexts
 
+from app.web.acting import Act
 from app.web.entrance import Entrance, dependants, entrance
 from app.web.guests import AllowGuest, session_token
 from app.web.operators import Operate
@@ -105,7 +106,7 @@ def _complete(operation: Contract, route: RouteContext) -> None:
     permission = asking.permission if asking else None
     if asking is not None:
         operation["security"] = _security(asking, calls)
-        codes += _OF_AN_OPERATOR if isinstance(asking, Operate) else _WITH_A_TOKEN
+        codes += _OF_AN_OPERATOR if isinstance(asking, Operate | Act) else _WITH_A_TOKEN
     if "requestBody" in operation:
         codes += _WITH_A_BODY
     if conditional in calls or conditional_or_any in calls:

@@ -6,11 +6,12 @@ from fastapi.dependencies.models import Dependant
 from starlette.requests import Request
 
 from app.core.errors import AppError
+from app.web.acting import Act
 from app.web.auth import Allow
 from app.web.guests import AllowGuest
 from app.web.operators import Operate
 
-Entrance = Allow | AllowGuest | Operate
+Entrance = Allow | AllowGuest | Operate | Act
 
 
 def dependants(dependant: Dependant) -> Iterator[Dependant]:
@@ -23,7 +24,7 @@ def dependants(dependant: Dependant) -> Iterator[Dependant]:
 def entrance(dependant: Dependant | None) -> Entrance | None:
     """Return what asks who comes in; None where everybody may."""
     calls = (each.call for each in dependants(dependant)) if dependant is not None else ()
-    return next((call for call in calls if isinstance(call, Allow | AllowGuest | Operate)), None)
+    return next((call for call in calls if isinstance(call, Allow | AllowGuest | Operate | Act)), None)
 
 
 async def refused_entrance(request: Request) -> AppError | None:
@@ -34,7 +35,7 @@ async def refused_entrance(request: Request) -> AppError | None:
     asks = entrance(getattr(request.scope.get("route"), "dependant", None))
     try:
         if asks is not None:
-            await asks(request)
+            await (asks(request, request.path_params["user_id"]) if isinstance(asks, Act) else asks(request))
     except AppError as error:
         return error
     return None
