@@ -21,6 +21,7 @@ PUBLIC = {
 CHANGES_WITHOUT_A_VERSION = {
     "PUT /v1/admin/users/{user_id}/secrets/{secret_type}": "a hash has no version to be stale",
     "DELETE /v1/admin/users/{user_id}/secrets/{secret_type}": "the same",
+    "DELETE /v1/admin/users/{user_id}": "a user has no version; an erasure is never stale",
     "DELETE /v1/users/me": "a user has no version; an erasure is never stale",
     "PUT /v1/preferences": "a batch: each of its items names its own version",
     "DELETE /v1/sessions/{session_id}/messages/{message_id}": "a message never changes: it has no version to be stale",

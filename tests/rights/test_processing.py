@@ -1,6 +1,7 @@
 """What a user lets be done: nothing kept, nothing inferred, nothing sent outside, from the answer on."""
 
 import asyncio
+import time
 from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
@@ -13,6 +14,7 @@ from app.core.processing import Processing
 from app.core.scope import Scope
 from app.core.versions import Exactly
 from app.core.writing import Right
+from app.infra.served.permits import Permits
 from app.knowledge.model import Description, Query, Reranked
 from app.knowledge.search import Search
 from app.knowledge.service import INGEST_JOB, Documents
@@ -217,6 +219,22 @@ async def test_no_append_gets_in_once_it_is_answered(client: MakeClient, wiring:
     kept = (await sessions.view(someone, session)).session.message_count
     assert set(await asyncio.gather(*talking)) == {"processing_stopped"}
     assert (await sessions.view(someone, session)).session.message_count == kept >= stored
+
+
+async def test_the_answer_waits_for_a_write_that_is_in_and_for_what_is_permitted(
+    client: MakeClient, sending: Wiring, wiring: Wiring, scope: MakeScope
+) -> None:
+    alice, someone = await client("alice"), await scope("alice")
+    async with wiring.db.write(someone):
+        body = ALL | {"remember": False}
+        asking = asyncio.create_task(alice.put(PATH, json=body, headers={"If-Match": '"1"'}))
+        await asyncio.wait({asking}, timeout=0.5)
+        assert not asking.done(), "it may still be committed"
+    assert (await asking).status_code == 200
+    until_s = await Permits(sending.db.choices).of(someone).until_s()
+    body = ALL | {"external_models": False}
+    assert (await alice.put(PATH, json=body, headers={"If-Match": '"2"'})).status_code == 200
+    assert time.monotonic() > until_s
 
 
 async def test_nothing_leaves_once_it_is_answered(
