@@ -45,6 +45,7 @@ def _routers() -> list[APIRouter]:
         account_routes.router,
         erasure_routes.router,
         portability_routes.router,
+        portability_routes.operator_router,
         access_routes.router,
         right_routes.router,
         audit_routes.router,

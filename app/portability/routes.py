@@ -13,8 +13,10 @@ from app.portability.model import Import, Source
 from app.portability.receiving import Imports
 from app.portability.schemas import ImportAnswer, import_answer
 from app.portability.service import Exports
+from app.web.acting import act
 from app.web.auth import allow, permits
 from app.web.idempotency import attempted, rendered, respond
+from app.web.operators import REASON_PARAMETER
 from app.web.problems import problems
 from app.web.provide import provided
 from app.web.strict import media_type_error
@@ -38,13 +40,14 @@ _DUMP: dict[str, Any] = {
 }
 
 router = APIRouter(prefix=PREFIX, tags=["portability"])
+operator_router = APIRouter(prefix="/v1/admin/users/{user_id}", tags=["portability"])
 
 Exporter = Annotated[Scope, Depends(allow("export"))]
 Importer = Annotated[Scope, Depends(allow("memories:write"))]
 
 
 @router.get(
-    "/users/me/export",
+    "/export",
     response_class=StreamingResponse,
     responses={200: _ARCHIVE, **problems("overloaded")},
 )
@@ -58,6 +61,19 @@ async def export(
     """
     claims: Claims = request.state.claims
     return archive_response(await exports.begin(caller, claims.subject.sub))
+
+
+@operator_router.get(
+    "/export",
+    response_class=StreamingResponse,
+    responses={200: _ARCHIVE, **problems("overloaded", "not_found")},
+    openapi_extra={"parameters": [REASON_PARAMETER]},
+)
+async def export_user(
+    caller: Annotated[Scope, Depends(act("admin:read"))], exports: Annotated[Exports, Depends(provided(Exports))]
+) -> Response:
+    """Take everything about a user of the operator's tenant, as the user takes it, without their `sub`."""
+    return archive_response(await exports.begin(caller, None))
 
 
 @router.post(

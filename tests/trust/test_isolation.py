@@ -31,6 +31,7 @@ IDS = {
     "context_id": "ctx",
     "erasure_id": "ers",
     "candidate_id": "cnd",
+    "import_id": "imp",
 }
 # Names that every user has for themselves: under one of B's names A finds nothing, and may make something of A's own.
 NAMES = {"key": "walrus.key", "field": "name"}
@@ -47,6 +48,7 @@ BODIES: Mapping[str, Json] = {
 QUERIES = {"GET /v1/knowledge/documents/{document_id}/events": {"wait_s": "0"}}
 # Says nothing of anybody, or another thing after each look: the trail tells that one looked (tests/audit).
 NOT_COMPARED = {"/healthz", "/readyz", "/v1/audit", "/v1/users/me/export"}
+OCTETS = {"Content-Type": "application/octet-stream"}
 MERGE_PATCH = {"Content-Type": "application/merge-patch+json", "If-Match": '"0"'}
 
 
@@ -129,7 +131,11 @@ async def furnish(client: httpx.AsyncClient, word: str) -> Person:
         )
         memory = await send("POST", "/v1/memories", {"text": word, "metadata": {word: word}})
         context = await send("POST", "/v1/context", {"query": word, "session_id": session["id"]})
+        lines = f'{{"text": "{word}", "metadata": {{"of": "{session["id"]}"}}}}\n'
+        imported = await client.post("/v1/users/me/import", content=lines, headers=OCTETS)
+        assert imported.is_success, imported.text
         return {
+            "import_id": imported.json()["id"],
             "session_id": session["id"],
             "message_id": appended["messages"][0]["id"],
             "memory_id": memory["id"],
