@@ -5,9 +5,7 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from app.core.evidence import EvidenceCheck
 from app.core.recipients import Recipient
-from app.core.writing import Keeper
 from app.infra.audit.ledger import Ledger
 from app.infra.audit.writer import AuditWriter
 from app.infra.chroma.client import ChromaClient
@@ -15,8 +13,7 @@ from app.infra.crypto.master import MasterKeys
 from app.infra.db.engine import STATEMENT_TIMEOUT_S, make_engine
 from app.infra.db.generations import Generations
 from app.infra.db.group_commit import GroupCommit
-from app.infra.db.rows import OwnedRows
-from app.infra.db.transaction import Database, Transaction
+from app.infra.db.transaction import Database
 from app.infra.embedders.build import build as build_embedder
 from app.infra.embedders.models import Model, Models
 from app.infra.embedders.port import Embedder
@@ -33,24 +30,14 @@ from app.infra.redis.memory import MemoryCopies
 from app.infra.rerankers.http import HttpReranker
 from app.infra.rerankers.port import Reranker
 from app.infra.segments.cache import IndexCache
-from app.infra.segments.store import SegmentStore
 from app.infra.served.client import Endpoint
 from app.infra.served.permits import OfNobody, Permits, permitted
 from app.infra.summarisers.extractive import ExtractiveSummariser
 from app.infra.summarisers.fallback import FallbackSummariser
 from app.infra.summarisers.openai import OpenAISummariser
 from app.infra.summarisers.port import Summariser
-from app.memories.indexing import MemoryIndex
-from app.memories.keeping import FactKeeper
-from app.preferences.catalogue.store import allows_sensitive
-from app.preferences.keeping import PreferenceKeeper
-from app.profile.keeping import ProfileKeeper
 from app.sessions.appending import owed
-from app.sessions.evidence import MessageEvidence
-from app.sessions.hearing import Hearing, heard_again
 from app.settings import Settings
-from app.writer import tables as writer_tables
-from app.writer.service import WriteHeard, Writer
 
 KEYS_POOL = 4
 
@@ -192,16 +179,6 @@ async def require_own_keys(db: Database, vault: Vault) -> None:
         raise WrongKeyStoreError(
             "the data was written with another key store: restore that one, or start with an empty database",
         )
-
-
-def writer_of(base: Base) -> tuple[Hearing, WriteHeard, OwnedRows]:
-    """Return what hears what users state, the job that writes what a process didn't come to, and its rows."""
-    evidence = EvidenceCheck([MessageEvidence()])
-    facts = FactKeeper(MemoryIndex(SegmentStore("memory", base.cache, *base.models.names)))
-    keepers: list[Keeper[Transaction]] = [PreferenceKeeper(), ProfileKeeper(allows_sensitive), facts]
-    writer = Writer(base.db, evidence, keepers, is_on=base.settings.writer == "rules")
-    rows = OwnedRows(base.db, "heard", (writer_tables.heard_messages,))
-    return Hearing(writer), WriteHeard(base.db, writer, heard_again), rows
 
 
 def extractor_of(base: Base) -> Extractor:

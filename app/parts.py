@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from app.access.service import Access
 from app.audit.service import Trails
-from app.base import Base, extractor_of, writer_of
+from app.base import Base, extractor_of
 from app.context import store as context_store
 from app.context import tables as context_tables
 from app.context.changes import tables as change_tables
@@ -27,7 +27,7 @@ from app.erasure.service import EraseHandler, Erasures, SweepHandler
 from app.infra.audit.verifying import Verifier
 from app.infra.audit.writer import AuditWriter
 from app.infra.chroma.index import ChromaIndex
-from app.infra.db.between import Talk, Traces
+from app.infra.db.between import LoseInferred, Talk, Traces
 from app.infra.db.expired_answers import ExpiredAnswers
 from app.infra.db.rows import OwnedRows
 from app.infra.db.transaction import Database, Transaction
@@ -63,7 +63,7 @@ from app.preferences import candidate_store
 from app.preferences import store as preference_store
 from app.preferences import tables as preference_tables
 from app.preferences.candidate_listing import CandidateListing
-from app.preferences.candidates import Candidates
+from app.preferences.candidates import Candidates as PreferenceCandidates
 from app.preferences.catalogue.service import Catalogue
 from app.preferences.former import FormerPreferences
 from app.preferences.judgement import MAX_CANDIDATES
@@ -90,6 +90,7 @@ from app.sessions.evidence import MessageEvidence
 from app.sessions.exchange import Exchanges
 from app.sessions.guest_store import GuestStore
 from app.sessions.guests import Guests
+from app.sessions.hearing import Hearing
 from app.sessions.hosts import Hosts
 from app.sessions.indexing import IndexMessages, message_renewal
 from app.sessions.leftovers import ClaimData, RemoveLeftover
@@ -124,6 +125,7 @@ class Parts:
     listings: Sequence[Listing] = ()
     ageing: Sequence[Ageing] = ()
     counted: Sequence[Counted[Transaction]] = ()
+    updating: Sequence[Updating[Transaction]] = ()
 
 
 def kept_answers(db: Database) -> Parts:
@@ -141,13 +143,14 @@ def memories(base: Base) -> tuple[MemorySearch, Parts]:
         handlers=[IndexMemories(base.db, segments, base.models), ExpireMemory(base.db, index), renewal],
         ageing=[renewal],
         sources=[MemorySource(base.db, search, base.models)],
+        updating=[MemoryUpdates()],
         listings=[MemoryListing(base.db)],
         counted=[CountedBy("memory", MemoryListing.permission, "memories", memory_store.count, MAX_MEMORIES)],
         data=[OwnedRows(base.db, "memories", tables)],
     )
 
 
-def sessions(base: Base, facts: MemorySearch) -> tuple[Sessions, Parts]:
+def sessions(base: Base, facts: MemorySearch, hearing: Hearing, lose: LoseInferred) -> tuple[Sessions, Parts]:
     segments = SegmentStore("message", base.cache, *base.models.names)
     window, summariser = Window(base.redis, base.lease), ExtractiveSummariser()
     by_model = base.model_summariser
@@ -155,8 +158,7 @@ def sessions(base: Base, facts: MemorySearch) -> tuple[Sessions, Parts]:
     defaults = Defaults(base.settings.window, base.settings.session_ttl_s)
     recalls = Recalls(base.db, segments, base.models, facts, superseding())
     days, forget = base.settings.record_retention_days, context_store.forget_session
-    traces = Traces(forget, context_store.forget_words, context_store.find_contexts)
-    hearing, write_heard, heard = writer_of(base)
+    traces = Traces(forget, context_store.forget_words, context_store.find_contexts, lose)
     sessions = Sessions(base.db, window, views, segments, base.commits, defaults, traces, hearing)
     renewal = message_renewal(base.db, segments, base.models)
     old = OldMessages(base.db, segments, window, summariser, forget, keep=timedelta(days=days) if days else None)
@@ -168,7 +170,6 @@ def sessions(base: Base, facts: MemorySearch) -> tuple[Sessions, Parts]:
             renewal,
             SummariseSession(base.db, window, by_model or summariser, base.permits),
             old,
-            write_heard,
         ],
         ageing=[old, renewal],
         sources=[SessionSource(views), RecallSource(base.db, recalls)],
@@ -177,7 +178,7 @@ def sessions(base: Base, facts: MemorySearch) -> tuple[Sessions, Parts]:
             CountedBy("session", SessionListing.permission, "sessions", count_sessions),
             CountedBy("message", SessionListing.permission, "messages", count_messages),
         ],
-        data=[OwnedRows(base.db, "sessions", (session_tables.messages, session_tables.sessions)), heard],
+        data=[OwnedRows(base.db, "sessions", (session_tables.messages, session_tables.sessions))],
     )
 
 
@@ -213,10 +214,11 @@ def preferences(base: Base) -> Parts:
         provided={
             Preferences: Preferences(base.db, evidence, base.answers),
             Proposals: Proposals(base.db, evidence),
-            Candidates: Candidates(base.db),
+            PreferenceCandidates: PreferenceCandidates(base.db),
             Catalogue: Catalogue(base.db),
         },
         sources=[PreferenceSource(base.db)],
+        updating=[PreferenceUpdates()],
         listings=[PreferenceListing(base.db), CandidateListing(base.db)],
         counted=[
             CountedBy("preference", may_read, "preferences", preference_store.count, MAX_PREFERENCES),
@@ -230,6 +232,7 @@ def profile(base: Base) -> Parts:
     return Parts(
         provided={Profiles: Profiles(base.db, evidence_check(), base.answers)},
         sources=[ProfileSource(base.db)],
+        updating=[ProfileUpdates()],
         listings=[ProfileListing(base.db)],
         counted=[CountedBy("profile", ProfileListing.permission, "profile", count_fields)],
         data=[OwnedRows(base.db, "profile", (profile_tables.profile_versions, profile_tables.profiles))],
@@ -270,12 +273,14 @@ def knowledge(base: Base, registered: Registered) -> Parts:
     )
 
 
-def context(base: Base, sources: Sequence[Source], listings: Sequence[Listing]) -> tuple[Contexts, Parts]:
+def context(base: Base, features: Sequence[Parts]) -> tuple[Contexts, Parts]:
+    sources = [each for feature in features for each in feature.sources]
+    listings = [each for feature in features for each in feature.listings]
+    updating = [each for feature in features for each in feature.updating]
     models = Models(counts(base.models.count_tokens, base.settings.tokenizer), base.models.wanted.name)
     talk = Talk(session_store.hold_session, session_store.context_of, session_store.turns)
     deadline_s, meter = base.settings.context_deadline_s, UsageMeter()
     contexts = Contexts(base.db, sources, models, deadline_s, talk.hold, superseding(), meter)
-    updating: list[Updating[Transaction]] = [PreferenceUpdates(), ProfileUpdates(), MemoryUpdates()]
     tables = (context_tables.context_feedback, context_tables.memory_log, change_tables.memory_marks)
     data = [OwnedRows(base.db, "memory_log", tables)]
     log = MemoryLog(base.db, talk, updating, meter)

@@ -30,6 +30,8 @@ from app.sessions.importing import MessageImport, SessionImport
 from app.sessions.window import Window
 from app.usage.exporting import UsageExport
 from app.verifications.exporting import SecretExport
+from app.writer.exporting import InferredExport
+from app.writer.importing import InferredImport
 
 
 def exported() -> list[Exported[Transaction]]:
@@ -38,6 +40,7 @@ def exported() -> list[Exported[Transaction]]:
         ProfileExport(),
         PreferenceExport(),
         MemoryExport(),
+        InferredExport(),
         SessionExport(),
         DocumentExport(),
         ContextExport(),
@@ -60,6 +63,7 @@ def portability(base: Base, registered: Registered) -> Parts:
         ProfileImport(evidence),
         PreferenceImport(evidence),
         CandidateImport(evidence),
+        InferredImport(evidence),
         MemoryImport(MemoryIndex(SegmentStore("memory", cache, *names)), evidence),
     )
     return Parts(

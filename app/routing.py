@@ -22,6 +22,7 @@ from app.usage import routes as usage_routes
 from app.verifications import routes as verification_routes
 from app.verifications.patterns import routes as pattern_routes
 from app.web.acting import opened
+from app.writer import routes as writer_routes
 
 
 def routers() -> list[APIRouter]:
@@ -52,4 +53,5 @@ def _routers() -> list[APIRouter]:
         usage_routes.router,
         verification_routes.router,
         pattern_routes.router,
+        writer_routes.router,
     ]

@@ -8,7 +8,7 @@ from datetime import timedelta
 
 from sqlalchemy import MetaData
 
-from app import parts
+from app import inferring, parts
 from app.account.service import Accounts
 from app.base import Base, open_base
 from app.core.jobs import Handler
@@ -66,17 +66,17 @@ async def build(settings: Settings, statement_timeout_s: float = STATEMENT_TIMEO
         base = await open_base(settings, log, stack, statement_timeout_s)
         registered = RegisteredPatterns(base.db)
         facts, memory_parts = parts.memories(base)
-        sessions, session_parts = parts.sessions(base, facts)
+        hearing, writer_parts = inferring.writer(base)
+        sessions, session_parts = parts.sessions(base, facts, hearing, inferring.lose_inferred(base))
         features = [
             session_parts,
+            writer_parts,
             parts.preferences(base),
             parts.profile(base),
             memory_parts,
             parts.knowledge(base, registered),
         ]
-        listings = [listing for feature in features for listing in feature.listings]
-        sources = [source for feature in features for source in feature.sources]
-        contexts, context_parts = parts.context(base, sources, listings)
+        contexts, context_parts = parts.context(base, features)
         features += [
             _of_all_kinds(base.db, features),
             context_parts,

@@ -64,3 +64,13 @@ class EvidenceCheck(Generic[Tx]):
             ids = {evidence.id for evidence in claimed if evidence.kind is kind}
             found |= {Evidence(kind, each) for each in await self._holders[kind].holds(tx, ids)}
         return found
+
+
+class Resting(Protocol[Tx_contra]):
+    """A kind of memory with what was inferred: what of it rests on messages goes with them."""
+
+    async def lose(self, tx: Tx_contra, evidence: Collection[Evidence]) -> None:
+        """Withdraw what was inferred from these alone, with the user's changes held. What rests on others too stays,
+        and what the user has said or confirmed.
+        """
+        ...

@@ -96,10 +96,54 @@ class Update:
     evidence: Evidence
 
 
+class Waits(StrEnum):
+    """Which kind of memory an inference waits for: it is no part of it before the user says so."""
+
+    PROFILE = "profile"
+    MEMORY = "memory"
+
+
+@dataclass(frozen=True, slots=True)
+class Inferred:
+    """What was inferred, how sure that is, and what shows it. `key` is None for a fact, whose value is its text."""
+
+    key: str | None
+    value: object
+    confidence: float
+    evidence: Evidence | None
+
+
+@dataclass(frozen=True, slots=True)
+class Became:
+    """What an accepted inference is now: a version of the item with this id of the wire."""
+
+    kind: str
+    id: str
+    version: int
+
+
+class Accepting(Protocol[Tx_contra]):
+    """A kind of memory that takes what was inferred on the user's word alone. Called with the user's changes held."""
+
+    async def knows(self, tx: Tx_contra, inferred: Inferred) -> bool:
+        """Say whether it is in force already. Raises `sensitive_category` for what is never inferred."""
+        ...
+
+    async def version(self, tx: Tx_contra) -> int:
+        """Return the version of what an acceptance changes, 0 where it makes something new."""
+        ...
+
+    async def accept(self, tx: Tx_contra, inferred: Inferred) -> Became:
+        """Write it as the user's own word. Raises what a statement of the same raises."""
+        ...
+
+
 class Keeper(Protocol[Tx_contra]):
     """A kind of memory that keeps findings, in the writer's transaction, with the user's changes held."""
 
     right: Right
+    # Where what was concluded waits; None where the kind has a list of its own.
+    waits: Waits | None
 
     def takes(self, finding: Finding) -> bool:
         """Say whether it is for this kind of memory."""
@@ -128,11 +172,6 @@ class Writing(Protocol):
     async def write(self, scope: Scope, heard: Sequence[Heard]) -> Sequence[Update]:
         """Write what was found: once for each message, however often it is asked. Return what became of it."""
         ...
-
-
-def is_kept(finding: Finding) -> bool:
-    """Say whether a finding is for a keeper; one without a key only tells that its message is about the user."""
-    return finding.kind is not Kind.MEMORY
 
 
 def is_newer(known: Evidence | None, known_at: datetime | None, said: Evidence, said_at: datetime) -> bool:

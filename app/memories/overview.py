@@ -49,13 +49,12 @@ class Overviews:
         """Return the newest items below the place `before`, of every kind that the caller may see, or of one.
 
         Places never change: whatever is written meanwhile, an item that is there throughout is on one page, once.
-        Raises `missing_scope` where the one kind isn't the caller's to see.
+        Raises `missing_scope` where nothing of the one kind is the caller's to see.
         """
         asked = [each for each in self._listings if kind is None or each.kind is kind]
-        for each in asked:
-            if kind is not None and not may(each.permission):
-                raise AppError("missing_scope", scope=each.permission)
         seen = [each for each in asked if may(each.permission)]
+        if asked and not seen:
+            raise AppError("missing_scope", scope=asked[0].permission)
         async with self._db.read(scope) as tx:
             snapshot = await look(tx, NOW)
             outdated = await self._superseding.look(tx)
@@ -64,7 +63,7 @@ class Overviews:
         found = [item for each in seen for item in await each.page(scope, before, limit + 1)]
         found.sort(key=lambda item: item.place, reverse=True)
         shown = [item if item.kind in _CURRENT else _marked(item, outdated) for item in found[:limit]]
-        return Overview(shown, [each.kind for each in seen], snapshot, more=len(found) > limit)
+        return Overview(shown, list(dict.fromkeys(each.kind for each in seen)), snapshot, more=len(found) > limit)
 
 
 def _marked(item: Remembered, outdated: Outdated) -> Remembered:

@@ -53,6 +53,15 @@ async def versions_from(tx: Transaction, message_ids: Sequence[UUID]) -> Sequenc
     return await tx.rows(asked.order_by(memory_versions.c.change_number, memory_versions.c.memory_id))
 
 
+async def inferred_from(tx: Transaction, message_ids: Sequence[UUID]) -> Sequence[Memory]:
+    """Return the facts that were inferred from one of the messages and are there."""
+    asked = select(*_HEAD, *_CURRENT).filter_by(
+        usr=tx.scope.usr, state=State.KEPT, trust=Trust.INFERRED, evidence_kind=EvidenceKind.MESSAGE
+    )
+    rows = await tx.rows(asked.where(memories.c.evidence_id.in_(message_ids)).order_by(memories.c.id))
+    return [_read(row, tx.box) for row in rows]
+
+
 async def find_at(tx: Transaction, memory_id: UUID, number: int) -> Memory | None:
     """Return one fact as it was after the user's change of that number, None where there was none yet."""
     asked = (

@@ -14,6 +14,7 @@ LEFT_OUT: Final[Mapping[str, str]] = {
     "preference_evidence": "keyed tags that tell nothing without the user's key: what was said no to",
     "imports": "what became of archives that were imported; what was taken stands in the other files",
     "import_parts": "archives that wait to be taken, a short time",
+    "candidate_evidence": "the same, of what was inferred for the profile and as facts",
     "vector_changes": "what the vector store has yet to be told: keyed tags",
     "vector_collections": "names of collections in the vector store; what is in them is made of the documents' texts",
     "erasures": "what stays of users that are no more: a user who can export has none",

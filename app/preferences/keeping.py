@@ -7,7 +7,7 @@ from app.core.audit import AuditEntry
 from app.core.errors import AppError
 from app.core.evidence import Evidence
 from app.core.ids import uuid7
-from app.core.writing import OTHER, PROFILE_KEYS, Fate, Finding, Kind, Right, Trust, is_newer
+from app.core.writing import OTHER, PROFILE_KEYS, Fate, Finding, Kind, Right, Trust, Waits, is_newer
 from app.infra.db.transaction import Transaction
 from app.preferences import refusal_store, store
 from app.preferences.catalogue.store import rules as catalogue_rules
@@ -30,6 +30,7 @@ class PreferenceKeeper:
     """
 
     right = Right.PREFERENCES
+    waits: Waits | None = None  # among the candidates of preferences
 
     def takes(self, finding: Finding) -> bool:
         """Say whether it is a preference with a key, or takes one back."""

@@ -36,6 +36,7 @@ class Proposals:
         async with self._db.remember(scope, attempt) as tx:
             if not tx.processing.infer:
                 raise stopped("infer")
+            await tx.hold_changes()  # first: whoever deletes the evidence waits, and withdraws what rests on it
             await self._evidence.require(tx, {"evidence": proposal.evidence})
             outcome = await weigh(tx, proposal)
             shown = [each.id for each in (outcome.preference, outcome.candidate) if each is not None]

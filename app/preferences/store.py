@@ -27,6 +27,8 @@ _HEAD = (
     preferences.c.created_at,
 )
 _CURRENT = tuple(preferences.c[name] for name in VERSION_COLUMNS)
+# What `read` makes a preference of.
+CURRENT = (*_HEAD, *_CURRENT)
 _VERSION = tuple(preference_versions.c[name] for name in VERSION_COLUMNS)
 _IS_OF_IT = and_(
     preference_versions.c.usr == preferences.c.usr, preference_versions.c.preference_id == preferences.c.id
@@ -42,24 +44,22 @@ async def find(tx: Transaction, key: str, agent: str | None) -> Preference | Non
 async def find_any(tx: Transaction, ids: Sequence[UUID]) -> Preference | None:
     """Return the preference that has one of the ids, a stub too; None where none has."""
     rows = await tx.rows(select(*_HEAD, *_CURRENT).filter_by(usr=tx.scope.usr).where(preferences.c.id.in_(ids)))
-    return _read(rows[0], tx.box) if rows else None
+    return read(rows[0], tx.box) if rows else None
 
 
 async def find_each(tx: Transaction, keys: Sequence[str], agent: str | None) -> dict[str, Preference]:
     """Return those of the keys' preferences that there are, stubs too."""
     tags = [key_tag(tx.box, key) for key in keys]
-    asked = (
-        select(*_HEAD, *_CURRENT).filter_by(usr=tx.scope.usr, agent=agent or "").where(preferences.c.key_tag.in_(tags))
-    )
-    found = [_read(row, tx.box) for row in await tx.rows(asked)]
+    asked = select(*CURRENT).filter_by(usr=tx.scope.usr, agent=agent or "").where(preferences.c.key_tag.in_(tags))
+    found = [read(row, tx.box) for row in await tx.rows(asked)]
     return {preference.key: preference for preference in found}
 
 
 async def find_met(tx: Transaction, key: str, agent: str | None) -> Sequence[Preference]:
     """Return the preferences of a key that hold for an agent, stubs too: the general one and its own."""
-    asked = select(*_HEAD, *_CURRENT).filter_by(usr=tx.scope.usr, key_tag=key_tag(tx.box, key))
+    asked = select(*CURRENT).filter_by(usr=tx.scope.usr, key_tag=key_tag(tx.box, key))
     rows = await tx.rows(asked.where(preferences.c.agent.in_(["", agent or ""])))
-    return [_read(row, tx.box) for row in rows]
+    return [read(row, tx.box) for row in rows]
 
 
 async def in_force(tx: Transaction, agent: str | None, after: UUID | None, limit: int) -> Sequence[Preference]:
@@ -67,13 +67,13 @@ async def in_force(tx: Transaction, agent: str | None, after: UUID | None, limit
     before the general one.
     """
     chosen = (
-        select(*_HEAD, *_CURRENT)
+        select(*CURRENT)
         .ext(distinct_on(preferences.c.key_tag))
         .where(preferences.c.usr == tx.scope.usr, preferences.c.agent.in_(["", agent or ""]))
         .where(preferences.c.state == State.KEPT)
         .order_by(preferences.c.key_tag, preferences.c.trust == Trust.INFERRED, preferences.c.agent.desc())
     )
-    return [_read(row, tx.box) for row in await tx.rows(_paged(chosen, after, limit))]
+    return [read(row, tx.box) for row in await tx.rows(_paged(chosen, after, limit))]
 
 
 async def in_force_at(
@@ -99,7 +99,7 @@ async def in_force_at(
         .where(then.c.state != State.DELETED)
         .order_by(preferences.c.key_tag, then.c.trust == Trust.INFERRED, preferences.c.agent.desc())
     )
-    return [_read(row, tx.box) for row in await tx.rows(_paged(chosen, after, limit))]
+    return [read(row, tx.box) for row in await tx.rows(_paged(chosen, after, limit))]
 
 
 async def kept_at(tx: Transaction, number: int, limit: int) -> Sequence[Row[Any]]:
@@ -121,7 +121,7 @@ async def kept_at(tx: Transaction, number: int, limit: int) -> Sequence[Row[Any]
 async def page_kept(tx: Transaction, agent: str | None, before: UUID | None, limit: int) -> Sequence[Preference]:
     """Return the general values and those for the agent, the newest key first, older than `before` where given."""
     asked = (
-        select(*_HEAD, *_CURRENT)
+        select(*CURRENT)
         .where(preferences.c.usr == tx.scope.usr, preferences.c.agent.in_(["", agent or ""]))
         .where(preferences.c.state == State.KEPT)
         .order_by(preferences.c.id.desc())
@@ -129,7 +129,7 @@ async def page_kept(tx: Transaction, agent: str | None, before: UUID | None, lim
     )
     if before is not None:
         asked = asked.where(preferences.c.id < before)
-    return [_read(row, tx.box) for row in await tx.rows(asked)]
+    return [read(row, tx.box) for row in await tx.rows(asked)]
 
 
 async def find_at(tx: Transaction, number: int, key: str, agent: str | None) -> Preference | None:
@@ -143,7 +143,7 @@ async def find_at(tx: Transaction, number: int, key: str, agent: str | None) -> 
         .limit(1)
     )
     row = await tx.row(asked)
-    return _read(row, tx.box) if row else None
+    return read(row, tx.box) if row else None
 
 
 async def superseded(tx: Transaction, number: int | None, agent: str | None, limit: int) -> Sequence[Former]:
@@ -166,7 +166,7 @@ async def superseded(tx: Transaction, number: int | None, agent: str | None, lim
         .order_by(preference_versions.c.change_number.desc())
         .limit(limit)
     )
-    return [Former(_read(row, tx.box), row.last) for row in await tx.rows(asked)]
+    return [Former(read(row, tx.box), row.last) for row in await tx.rows(asked)]
 
 
 async def versions_from(tx: Transaction, message_ids: Sequence[UUID]) -> Sequence[Row[Any]]:
@@ -208,7 +208,7 @@ async def next_versions(tx: Transaction, after: tuple[UUID, int] | None, limit: 
     asked = asked.where(preference_versions.c.usr == tx.scope.usr).order_by(*place).limit(limit)
     if after is not None:
         asked = asked.where(tuple_(*place) > after)
-    return [_read(row, tx.box) for row in await tx.rows(asked)]
+    return [read(row, tx.box) for row in await tx.rows(asked)]
 
 
 async def evidence_of(tx: Transaction, preference_id: UUID) -> Sequence[Evidence]:
@@ -299,7 +299,7 @@ async def _record(tx: Transaction, head: Insert | Update, entry: AuditEntry) -> 
     )
     kept = copied.returning(literal(1)).cte("kept")
     row = (await tx.change(select(made).join_from(made, kept, true()), entry)).one_or_none()
-    return _read(row, tx.box) if row else None
+    return read(row, tx.box) if row else None
 
 
 def _paged(chosen: Select[Any], after: UUID | None, limit: int) -> Select[Any]:  # Any: rows of both tables' columns
@@ -340,7 +340,8 @@ def _written(
     }
 
 
-def _read(row: Row[Any], box: Box) -> Preference:
+def read(row: Row[Any], box: Box) -> Preference:
+    """Return the preference that a row of the columns CURRENT holds."""
     return Preference(
         id=row.id,
         key=box.open(row.key_sealed, Place("preferences", "key_sealed", row.id)).decode(),

@@ -9,9 +9,8 @@ from uuid import UUID
 import structlog
 
 from app.core.errors import AppError
-from app.core.evidence import Evidence, EvidenceKind
 from app.core.scope import Scope
-from app.core.writing import Fate, Finding, Heard, Right, Update, Writing, is_kept
+from app.core.writing import Finding, Heard, Right, Update, Writing
 from app.infra.db.transaction import Transaction
 from app.sessions import store
 from app.sessions.model import Draft, Role
@@ -47,10 +46,9 @@ class Hearing:
         return read_all() if is_short else await asyncio.to_thread(read_all)
 
     async def intend(self, scope: Scope, rights: Collection[Right], found: Found, ids: Sequence[UUID]) -> None:
-        """Owe what is to be kept, before its messages are stored: no crash between the two loses it."""
-        kept = [ids[place] for place, each in found.items() if any(map(is_kept, each))]
-        if kept:
-            await self._writing.intend(scope, rights, kept)
+        """Owe what was found, before its messages are stored: no crash between the two loses it."""
+        if found:
+            await self._writing.intend(scope, rights, [ids[place] for place in found])
 
     async def write(
         self,
@@ -63,20 +61,13 @@ class Hearing:
         can't now, the worker does later: the messages are stored all the same.
         """
         heard = [Heard(ids[place], at or _made(ids[place]), each) for place, each in found.items()]
-        kept = [each for each in heard if any(map(is_kept, each.findings))]
-        written: Sequence[Update] = ()
-        if kept:
-            try:
-                written = await self._writing.write(scope, kept)
-            except AppError as error:
-                log.warning("memory_waits", code=error.code)
-        hinted = [
-            Update(finding, Fate.CANDIDATE, Evidence(EvidenceKind.MESSAGE, each.message_id))
-            for each in heard
-            if each not in kept
-            for finding in each.findings
-        ]
-        return [*written, *hinted]
+        if not heard:
+            return ()
+        try:
+            return await self._writing.write(scope, heard)
+        except AppError as error:
+            log.warning("memory_waits", code=error.code)
+            return ()
 
 
 async def heard_again(tx: Transaction, ids: Sequence[UUID]) -> Sequence[tuple[UUID, str, datetime]]:

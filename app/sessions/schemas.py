@@ -224,8 +224,8 @@ class MemoryUpdate(Answer):
     """What a message states of its author, and what became of it.
 
     `applied`: it holds now, as a preference, in the profile or, under the key `other`, as a fact. `candidate`: it is
-    concluded only, and waits for the user's word; of the kind `memory` nothing is written at all, it tells that the
-    message is about the user. `refused`: it isn't kept, for its category is sensitive or the catalogue has it so.
+    concluded only, and waits for the user's word among the candidates of its kind; of the kind `memory` it tells that
+    the message is about the user. `refused`: it isn't kept, for its category is sensitive or the catalogue has it so.
     """
 
     kind: str = Field(examples=["preference", "profile", "memory", "withdraw"])

@@ -74,7 +74,7 @@ class Sessions:
         traces: Traces,
         hearing: Hearing,
     ) -> None:
-        """Take the record, its hot copy, how both are read, the index of messages, what commits appends, what contexts
+        """Take the record, its hot copy, how both are read, the index of messages, what commits appends, what others
         keep of sessions, and what hears what users say of themselves.
         """
         self._db = db
@@ -153,12 +153,18 @@ class Sessions:
         precondition: Precondition,
         attempt: Attempt | None = None,
     ) -> None:
-        """Delete a session with all that was said in it. Raises `not_found`, `stale_version`, `exists`."""
-        async with self._overtaking(scope, session_id), self._db.maintain(scope, attempt) as tx:
+        """Delete a session with all that was said in it, and what was inferred from that alone.
+
+        Raises `not_found`, `stale_version`, `exists`.
+        """
+        async with self._overtaking(scope, session_id), self._db.retract(scope, attempt) as tx:
+            await tx.hold_changes()
             await self._locked_version(tx, session_id, precondition)
             entry = AuditEntry("delete", "session", session_id)
-            await self._segments.remove(tx, await store.message_ids(tx, session_id), entry)
+            messages = await store.message_ids(tx, session_id)
+            await self._segments.remove(tx, messages, entry)
             await store.delete_session(tx, session_id, entry)
+            await self._traces.lose_inferred(tx, messages)
             await self._traces.forget_session(tx, session_id, None, entry)
             await tx.forget_answers(session_id, entry)
             await tx.answer(None)
@@ -242,8 +248,9 @@ class Sessions:
         message_id: UUID,
         attempt: Attempt | None = None,
     ) -> None:
-        """Delete one message, and what the summary has of it. Raises `not_found`."""
-        async with self._overtaking(scope, session_id), self._db.maintain(scope, attempt) as tx:
+        """Delete one message, what the summary has of it, and what was inferred from it alone. Raises `not_found`."""
+        async with self._overtaking(scope, session_id), self._db.retract(scope, attempt) as tx:
+            await tx.hold_changes()
             session = await store.lock_session(tx, session_id)
             message = await store.find_message(tx, session_id, message_id) if session else None
             if session is None or message is None:
@@ -251,6 +258,7 @@ class Sessions:
             entry = AuditEntry("delete", "message", message_id)
             await store.delete_message(tx, message_id, entry)
             await self._segments.remove(tx, [message_id], entry)
+            await self._traces.lose_inferred(tx, [message_id])
             summary = session.summary
             if message.seq <= session.summary_seq:
                 summary = await self._views.summarised_anew(tx, session)

@@ -12,10 +12,11 @@ from app.core.evidence import Evidence, EvidenceCheck, EvidenceKind
 from app.core.idempotency import KEEP_S
 from app.core.jobs import Job
 from app.core.scope import Scope
-from app.core.writing import Fate, Finding, Heard, Keeper, Kind, Right, Trust, Update
+from app.core.writing import Fate, Finding, Heard, Inferred, Keeper, Kind, Right, Trust, Update, Waits
 from app.infra.db.transaction import Database, Transaction
 from app.infra.extractors.reading import read
 from app.writer import store
+from app.writer.candidates import Candidates
 
 WRITE_JOB: Final = "write_memory"
 ONCE: Final = "write"
@@ -40,13 +41,17 @@ class Writer:
         db: Database,
         evidence: EvidenceCheck[Transaction],
         keepers: Sequence[Keeper[Transaction]],
+        candidates: Candidates,
         *,
         is_on: bool,
     ) -> None:
-        """Take the doors, what knows which messages there are, and the kinds of memory that keep what is found."""
+        """Take the doors, what knows which messages there are, the kinds of memory that keep what is found, and
+        where what is concluded waits.
+        """
         self._db = db
         self._evidence = evidence
         self._keepers = keepers
+        self._candidates = candidates
         self._is_on = is_on
 
     def read(self, text: str) -> Sequence[Finding]:
@@ -102,8 +107,6 @@ class Writer:
         at: datetime,
         rights: frozenset[Right],
     ) -> Fate | None:
-        if finding.kind is Kind.MEMORY:
-            return Fate.CANDIDATE
         keeper = next((each for each in self._keepers if each.takes(finding)), None)
         if keeper is None or keeper.right not in rights:
             return None
@@ -112,10 +115,22 @@ class Writer:
                 return None
             finding = replace(finding, trust=Trust.INFERRED)
         try:
-            return await keeper.keep(tx, finding, evidence, at)
+            if keeper.waits is None or finding.trust is Trust.EXPLICIT:
+                return await self._keep(tx, keeper, finding, evidence, at)
+            waiting = await self._candidates.conclude(tx, keeper.waits, _inferred(keeper.waits, finding, evidence))
         except AppError:
             # The catalogue, a quota or the user has it so. Who only guessed isn't told.
             return Fate.REFUSED if finding.trust is Trust.EXPLICIT else None
+        return Fate.APPLIED if waiting is None else Fate.CANDIDATE
+
+    async def _keep(
+        self, tx: Transaction, keeper: Keeper[Transaction], finding: Finding, evidence: Evidence, at: datetime
+    ) -> Fate | None:
+        fate = await keeper.keep(tx, finding, evidence, at)
+        if fate is Fate.APPLIED and keeper.waits is not None:
+            said = _inferred(keeper.waits, finding, evidence)
+            await self._candidates.overtake(tx, keeper.waits, said, is_gone=finding.kind is Kind.WITHDRAW)
+        return fate
 
 
 class WriteHeard:
@@ -145,6 +160,13 @@ class WriteHeard:
                         await store.settle(tx, message_id, (), AuditEntry("extract", "message", message_id))
         async with self._db.maintain(scope) as tx:
             await store.drop_old(tx, KEPT, AuditEntry("extract", "message"))
+
+
+def _inferred(waits: Waits, finding: Finding, evidence: Evidence) -> Inferred:
+    """Return a finding as it waits: a fact in the user's words, a field of the profile by its key."""
+    if waits is Waits.MEMORY:
+        return Inferred(None, finding.sentence, finding.confidence, evidence)
+    return Inferred(finding.key, finding.value, finding.confidence, evidence)
 
 
 def _told(heard: Heard, fates: Sequence[str]) -> list[Update]:

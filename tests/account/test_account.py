@@ -18,8 +18,10 @@ async def account(user: httpx.AsyncClient) -> tuple[dict[str, int], dict[str, An
 async def test_each_kind_is_counted_and_each_quota_shown_with_its_limit(client: MakeClient) -> None:
     alice, bob = await client("alice"), await client("bob")
     nothing, empty = await account(bob)
-    assert set(nothing) == {"profile", "preference", "candidate", "memory", "session", "message", "document"}
-    assert set(empty) == {"preferences", "candidates", "memories", "documents", "bytes", "chunks"}
+    waiting = {"candidate", "profile_candidate", "memory_candidate"}
+    assert set(nothing) == {"profile", "preference", "memory", "session", "message", "document", *waiting}
+    limited = {"candidates", "profile_candidates", "memory_candidates"}
+    assert set(empty) == {"preferences", "memories", "documents", "bytes", "chunks", *limited}
     assert {*nothing.values()} | {share["used"] for share in empty.values()} == {0}
     text = "The rent is due on the third."
     made = await alice.post("/v1/knowledge/documents", json={"text": text, "doc_type": "note"})
@@ -32,6 +34,7 @@ async def test_each_kind_is_counted_and_each_quota_shown_with_its_limit(client: 
         json={"name": "Alice"},
         headers={"If-Match": '"0"'} | {"Content-Type": "application/merge-patch+json"},
     )
+    await alice.post("/v1/profile-proposals", json={"key": "company", "value": "Borg", "confidence": 0.7})
     session = (await alice.post("/v1/sessions", json={})).raise_for_status()
     await alice.post(
         f"{session.headers['location']}/messages", json={"messages": [{"role": "user", "content": "Hello."}]}
@@ -41,6 +44,8 @@ async def test_each_kind_is_counted_and_each_quota_shown_with_its_limit(client: 
         "profile": 1,
         "preference": 2,
         "candidate": 1,
+        "profile_candidate": 1,
+        "memory_candidate": 0,
         "memory": 1,
         "session": 1,
         "message": 1,
@@ -49,6 +54,8 @@ async def test_each_kind_is_counted_and_each_quota_shown_with_its_limit(client: 
     assert {name: share["used"] for name, share in quotas.items()} == {
         "preferences": 2,
         "candidates": 1,
+        "profile_candidates": 1,
+        "memory_candidates": 0,
         "memories": 1,
         "documents": 1,
         "bytes": len(text),
@@ -65,5 +72,7 @@ async def test_each_kind_is_counted_and_each_quota_shown_with_its_limit(client: 
 
 async def test_of_what_a_token_may_not_read_nothing_is_told(client: MakeClient) -> None:
     narrow = await client("alice", scope="memories")
-    assert await account(narrow) == ({"memory": 0}, {"memories": {"used": 0, "limit": 10_000}})
+    kinds, quotas = await account(narrow)
+    assert kinds == {"memory": 0, "memory_candidate": 0}
+    assert quotas == {"memories": {"used": 0, "limit": 10_000}, "memory_candidates": {"used": 0, "limit": 200}}
     assert (await (await client("alice", scope="knowledge")).get("/v1/users/me")).status_code == 403

@@ -124,7 +124,7 @@ async def test_a_token_sees_the_kinds_that_it_may_read_and_is_told_which(client:
     assert sorted((await alice.get("/v1/memories")).json()["kinds"]) == sorted(KINDS)
     narrow = await client(scope="memories:read knowledge:read")
     page = (await narrow.get("/v1/memories")).json()
-    assert sorted(page["kinds"]) == ["document", "memory"]
+    assert sorted(page["kinds"]) == ["candidate", "document", "memory"]
     assert [item["kind"] for item in page["items"]] == ["memory", "document"]
     refused = await narrow.get("/v1/memories", params={"kind": "profile"})
     assert (refused.status_code, refused.json()["scope"]) == (403, "profile:read")

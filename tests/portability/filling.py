@@ -79,6 +79,7 @@ async def _remember(client: httpx.AsyncClient, evidence: Json) -> None:
     took(await client.delete("/v1/preferences/gone", headers={"If-Match": '"1"'}))
     proposal = {"key": "tone", "value": "terse", "confidence": 0.5, "reason": "short questions", "evidence": evidence}
     took(await client.post("/v1/preference-proposals", json=proposal))
+    took(await client.post("/v1/profile-proposals", json={"key": "company", "value": "海德", "confidence": 0.5}))
     took(await client.post("/v1/preference-proposals", json={"key": "units", "value": "公制", "confidence": 0.9}))
     fact = took(await client.post("/v1/memories", json={"text": "Has a dog named Ruff.", "metadata": {"pet": True}}))
     again = {"text": "有一只叫Ruff的狗。", "source": "explicit", "evidence": evidence}

@@ -60,6 +60,9 @@ async def test_an_export_holds_everything_and_its_manifest_tells_what(
     assert ("tone", 2, "kept", "casual") in said
     assert ("gone", 1, "erased", None) in said
     assert {(each["key"], each["value"]) for each in lines(archive, "candidates")} == {("tone", "terse")}
+    assert [(each["kind"], each["key"], each["value"]) for each in lines(archive, "inferred")] == [
+        ("profile", "company", "海德")
+    ]
     assert [each["text"] for each in lines(archive, "memories") if each["state"] == "kept"] == [
         "Has a dog named Ruff.",
         "有一只叫Ruff的狗。",

@@ -76,6 +76,7 @@ async def test_an_archive_that_is_imported_twice_is_there_once(client: MakeClien
         "profile": 2,
         "preferences": 6,
         "candidates": 1,
+        "inferred": 1,
         "memories": 4,
     }
     assert {kind: count["unchanged"] for kind, count in second["counts"].items() if "unchanged" in count} == taken
@@ -144,7 +145,7 @@ async def test_what_a_token_may_not_write_isnt_taken(client: MakeClient, take: T
     report = await take(elsewhere, await exported(alice), "alice", f"{tenant}-2")
     assert report["counts"]["memories"] == {"taken": 4}
     refused = {kind for kind, count in report["counts"].items() if set(count) == {"refused"}}
-    assert refused == {"sessions", "messages", "documents", "profile", "preferences", "candidates"}
+    assert refused == {"sessions", "messages", "documents", "profile", "preferences", "candidates", "inferred"}
     assert {each["reason"] for each in report["problems"]} == {"missing_scope"}
 
 

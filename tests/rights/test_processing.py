@@ -125,7 +125,8 @@ async def test_nothing_is_inferred(client: MakeClient, wiring: Wiring, scope: Ma
     assert (appended.status_code, appended.json()["memory_updates"]) == (201, [])
     proposed = await alice.post("/v1/preference-proposals", json={"key": "x", "value": 1, "confidence": 0.9})
     inferred = await alice.post("/v1/memories", json={"text": "Likes birds", "source": "inferred"})
-    assert {(each.status_code, each.json()["processing"]) for each in (proposed, inferred)} == {(403, "infer")}
+    field = await alice.post("/v1/profile-proposals", json={"key": "company", "value": "Borg", "confidence": 0.9})
+    assert {(each.status_code, each.json()["processing"]) for each in (proposed, inferred, field)} == {(403, "infer")}
     assert (await alice.post("/v1/memories", json={"text": "Likes birds", "source": "explicit"})).status_code == 201
     assert (await alice.get("/v1/preferences")).json()["items"] == []
     # What was heard before and waits for the worker isn't written either, not even when it is allowed again.

@@ -75,6 +75,7 @@ def _writes(client: httpx.Client, number: int) -> list[tuple[str, str, Any, dict
         ("PUT", kept, _memory("second"), first),
         ("DELETE", gone, None, first),
         ("POST", "/v1/preference-proposals", _proposal("inferred"), {}),
+        ("POST", "/v1/profile-proposals", {"key": WORD, "value": [stated("role")], "confidence": 0.5}, {}),
         *_decisions(client),
         ("PUT", f"/v1/knowledge/documents/{document_id}", _document("second"), first),
         ("POST", "/v1/users/me/import", _dump(), {"Content-Type": "application/octet-stream"}),
@@ -184,11 +185,13 @@ def ask(client: httpx.Client) -> None:
     assert SHOWN in client.get("/v1/memories", params={"kind": "memory"}).json()["items"][0]["text"]
     assert SHOWN in client.get("/v1/profile").json()["name"]
     assert SHOWN in client.get("/v1/preference-candidates").json()["items"][0]["value"]
+    assert SHOWN in client.get("/v1/profile-candidates").json()["items"][0]["value"][0]
 
 
 def read_all(client: httpx.Client) -> str:
     """Return what a user sees of their memory, opened: every list, and what each of its items is in full."""
-    lists = ("sessions", "memories", "preferences", "preference-candidates", "knowledge/documents", "memory-log")
+    candidates = ("preference-candidates", "profile-candidates", "memory-candidates")
+    lists = ("sessions", "memories", "preferences", *candidates, "knowledge/documents", "memory-log")
     shown = [client.get("/v1/profile").text, client.get("/v1/profile/history").text]
     for name in lists:
         answer = client.get(f"/v1/{name}", params={"limit": 100})
@@ -221,6 +224,8 @@ def provoke(client: httpx.Client) -> None:
         client.post("/v1/memories", json={"text": SHOWN, "evidence": {"kind": "message", "id": WORD}}),
         client.post("/v1/preference-proposals", json={"key": SHOWN, "value": CHINESE, "confidence": 0.5}),
         client.get(f"/v1/preference-candidates/cnd_{SHOWN}"),
+        client.post("/v1/profile-proposals", json={"key": SHOWN, "value": CHINESE, "confidence": 0.5}),
+        client.get(f"/v1/profile-candidates/cnd_{SHOWN}"),
         client.get(f"/v1/preferences/{SHOWN} {CHINESE}"),
         client.post("/v1/sessions", json={SHOWN: CHINESE, "title": [SHOWN]}),
         client.post("/v1/sessions", content=f'{{"title": "{SHOWN} {CHINESE}'.encode(), headers=JSON),

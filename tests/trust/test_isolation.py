@@ -32,6 +32,8 @@ IDS = {
     "erasure_id": "ers",
     "candidate_id": "cnd",
     "import_id": "imp",
+    "profile_candidate_id": "cnd",
+    "memory_candidate_id": "cnd",
 }
 # Names that every user has for themselves: under one of B's names A finds nothing, and may make something of A's own.
 NAMES = {"key": "walrus.key", "field": "name"}
@@ -152,6 +154,13 @@ async def furnish(client: httpx.AsyncClient, word: str) -> Person:
         proposal = {"key": key, "value": [word], "confidence": 0.5, "reason": word}
         waiting.append((await send("POST", "/v1/preference-proposals", proposal))["candidate"]["id"])
     found["candidate_id"] = waiting[0]
+    for key in ("company", "team"):
+        proposal = {"key": key, "value": word, "confidence": 0.5}
+        found["profile_candidate_id"] = (await send("POST", "/v1/profile-proposals", proposal))["candidate"]["id"]
+    # About their author, says the writer's model, and no rule says what.
+    hints = {"messages": [{"role": "user", "content": f"{sign}男求交友 {word}"} for sign in ("天蝎", "狮子")]}
+    assert (await client.post(f"/v1/sessions/{found['session_id']}/messages", json=hints)).is_success
+    found["memory_candidate_id"] = (await client.get("/v1/memory-candidates")).json()["items"][-1]["id"]
     patched = await client.patch("/v1/profile", json={"name": word}, headers=MERGE_PATCH)
     assert patched.is_success, patched.text
     usr = ids.parse("usr", patched.json()["id"])
@@ -300,6 +309,8 @@ async def test_someone_elses_cursor_snapshot_and_idempotency_key_open_nothing(al
         "/v1/memories",
         "/v1/preferences",
         "/v1/preference-candidates",
+        "/v1/profile-candidates",
+        "/v1/memory-candidates",
         "/v1/knowledge/documents",
         "/v1/memory-log",
     ]
@@ -363,6 +374,7 @@ async def test_a_users_token_opens_no_route_of_operators(app: FastAPI, alice: Pe
         ("PUT", "/v1/preferences/some.key", {"value": 1}),
         ("PUT", "/v1/preferences", {"items": [{"key": "some.key", "value": 1, "version": None}]}),
         ("POST", "/v1/preference-proposals", {"key": "some.key", "value": 1, "confidence": 0.5}),
+        ("POST", "/v1/profile-proposals", {"key": "company", "value": "x", "confidence": 0.5}),
         ("PATCH", "/v1/profile", {"name": "x"}),
     ],
 )

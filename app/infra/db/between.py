@@ -19,6 +19,8 @@ ForgetTraces = Callable[[Transaction, UUID, datetime | None, AuditEntry], Awaita
 ForgetWords = Callable[[Transaction, UUID, str, datetime, AuditEntry], Awaitable[None]]
 # Return those of the ids that are contexts of the user's.
 FindContexts = Callable[[Transaction, Collection[UUID]], Awaitable[Collection[UUID]]]
+# Withdraw what was inferred from messages that are being deleted, and from nothing else.
+LoseInferred = Callable[[Transaction, Sequence[UUID]], Awaitable[None]]
 # Return the context that a message was made with, None where there is none.
 ContextOf = Callable[[Transaction, UUID], Awaitable[UUID | None]]
 # Return for contexts the messages of the turns that they were made for.
@@ -27,11 +29,12 @@ Turns = Callable[[Transaction, Collection[UUID]], Awaitable[Mapping[UUID, Sequen
 
 @dataclass(frozen=True, slots=True)
 class Traces:
-    """What contexts keep of sessions: how it goes with a session or a message, and which contexts there are."""
+    """What others keep of sessions: how it goes with a session or a message, and which contexts there are."""
 
     forget_session: ForgetTraces
     forget_words: ForgetWords
     find_contexts: FindContexts
+    lose_inferred: LoseInferred
 
 
 @dataclass(frozen=True, slots=True)

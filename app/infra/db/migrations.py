@@ -10,7 +10,7 @@ from alembic.config import Config
 
 ROOT = Path(__file__).resolve().parents[3]
 # The revisions that this code works on: the newest, and older ones that were made to be safe under it.
-SUPPORTED = frozenset({"0031_imports"})
+SUPPORTED = frozenset({"0032_waiting"})
 CONNECT_TIMEOUT_S = 5
 
 
