@@ -1,6 +1,7 @@
 """Looks for words in files as bytes: in every form that software is wont to write text in."""
 
 import base64
+import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -10,6 +11,8 @@ from urllib.parse import quote
 CHUNK_BYTES = 16 * 1024 * 1024
 OVERLAP_BYTES = 512
 CONTEXT_BYTES = 60
+# Digests of what was looked through for which words, and found clean: most files are as they were at the last look.
+_CLEAN: set[tuple[bytes, frozenset[bytes]]] = set()
 
 
 @dataclass(frozen=True)
@@ -79,8 +82,15 @@ def _chunks(path: Path) -> Iterator[bytes]:
 
 
 def _found(content: bytes, wanted: Mapping[bytes, tuple[str, str]], place: str) -> Iterator[Finding]:
+    looked = (hashlib.blake2b(content).digest(), frozenset(wanted))
+    if looked in _CLEAN:
+        return
     lowered = content.lower()
+    is_clean = True
     for value, (word, form) in wanted.items():
         at = lowered.find(value)
         if at >= 0:
+            is_clean = False
             yield Finding(place, word, form, content[max(0, at - CONTEXT_BYTES) : at + CONTEXT_BYTES])
+    if is_clean:
+        _CLEAN.add(looked)

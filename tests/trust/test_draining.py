@@ -9,7 +9,7 @@ import httpx
 import psutil
 import pytest
 
-from tests.trust.running import GONE_WITHIN_S, MODULE_TIMEOUT_S, Installation, Running, becomes_true
+from tests.trust.running import GONE_WITHIN_S, MODULE_TIMEOUT_S, PLAIN, Installation, Running, becomes_true
 
 CALLERS = 8
 BEFORE_TERM = 40
@@ -180,7 +180,7 @@ async def events(
 def refuses(serving: Running) -> bool:
     """Say whether a new connection is refused: one that is taken and answered by nobody is no refusal."""
     try:
-        httpx.get(f"{serving.base_url}/readyz", timeout=UNANSWERED_S, trust_env=False)
+        httpx.get(f"{serving.base_url}/readyz", timeout=UNANSWERED_S, verify=PLAIN, trust_env=False)
     except httpx.ConnectError:
         return True
     except httpx.TransportError:  # it ended while it was asked, or it doesn't answer

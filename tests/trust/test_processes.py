@@ -10,6 +10,7 @@ from tests.trust.running import (
     GONE_WITHIN_S,
     LOOPBACK,
     MODULE_TIMEOUT_S,
+    PLAIN,
     Installation,
     Running,
     becomes_true,
@@ -35,10 +36,14 @@ def test_a_second_up_is_told_who_holds_the_folder(installation: Installation, up
 def test_the_printed_token_and_address_work(up: Running) -> None:
     assert f"http://{LOOPBACK}:{up.port}" in up.text()
     headers = {"Authorization": f"Bearer {printed_token(up.text())}"}
-    answer = httpx.get(f"{up.base_url}/v1/preferences", headers=headers, trust_env=False)
+    answer = httpx.get(f"{up.base_url}/v1/preferences", headers=headers, verify=PLAIN, trust_env=False)
     assert answer.status_code == 200
     created = httpx.put(
-        f"{up.base_url}/v1/preferences/printed", json={"value": 1}, headers=headers | CREATE, trust_env=False
+        f"{up.base_url}/v1/preferences/printed",
+        json={"value": 1},
+        headers=headers | CREATE,
+        verify=PLAIN,
+        trust_env=False,
     )
     assert created.status_code == 201
 

@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 from jose import jwt
 
-from tests.trust.running import MODULE_TIMEOUT_S, Running
+from tests.trust.running import MODULE_TIMEOUT_S, PLAIN, Running
 
 Claims = dict[str, object]
 
@@ -68,7 +68,7 @@ def refused_tokens(secret: str, tenant: str) -> Mapping[str, str]:
 
 
 def test_a_token_that_is_not_good_is_refused(up: Running, tenant: str) -> None:
-    with httpx.Client(base_url=up.base_url, trust_env=False) as client:
+    with httpx.Client(base_url=up.base_url, verify=PLAIN, trust_env=False) as client:
         for kind, token in refused_tokens(up.secret, tenant).items():
             answer = client.get("/v1/profile", headers={"Authorization": f"Bearer {token}"})
             assert (answer.status_code, answer.json()["code"]) == (401, "unauthorized"), kind
@@ -84,7 +84,9 @@ def test_a_token_that_is_not_good_is_refused(up: Running, tenant: str) -> None:
 @pytest.mark.parametrize("claim", ["client_id", "azp"])
 def test_a_token_of_a_client_alone_names_no_user(up: Running, tenant: str, claim: str) -> None:
     token = jwt.encode(claims(tenant, sub="service", **{claim: "service"}), up.secret, algorithm="HS256")
-    answer = httpx.get(f"{up.base_url}/v1/profile", headers={"Authorization": f"Bearer {token}"}, trust_env=False)
+    answer = httpx.get(
+        f"{up.base_url}/v1/profile", headers={"Authorization": f"Bearer {token}"}, verify=PLAIN, trust_env=False
+    )
     assert (answer.status_code, answer.json()["code"]) == (403, "no_user")
 
 

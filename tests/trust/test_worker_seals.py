@@ -3,7 +3,7 @@
 import httpx
 import pytest
 
-from tests.trust.running import MODULE_TIMEOUT_S, Installation, Running, becomes_true, run_cairn
+from tests.trust.running import MODULE_TIMEOUT_S, PLAIN, Installation, Running, becomes_true, run_cairn
 
 SEALED_WITHIN_S = 120
 
@@ -28,5 +28,9 @@ def test_the_worker_seals_and_anybody_can_verify(installation: Installation, up:
     verified = run_cairn(installation.environment(), "verify", "--tenant", tenant)
     assert verified.returncode == 0, verified.stdout
     assert verified.stdout.startswith(f"ok    {tenant}: "), verified.stdout
-    keys = httpx.get(f"{up.base_url}/.well-known/cairn-keys.json", trust_env=False).raise_for_status().json()["keys"]
+    keys = (
+        httpx.get(f"{up.base_url}/.well-known/cairn-keys.json", verify=PLAIN, trust_env=False)
+        .raise_for_status()
+        .json()["keys"]
+    )
     assert [key["crv"] for key in keys] == ["Ed25519"]
