@@ -156,7 +156,7 @@ class Keeper(Protocol[Tx_contra]):
         ...
 
 
-class Writing(Protocol):
+class Writing(Protocol[Tx_contra]):
     """Writes what messages state."""
 
     def read(self, text: str) -> Sequence[Finding]:
@@ -167,6 +167,10 @@ class Writing(Protocol):
         """Note that these messages, which are about to be stored, state something: whatever befalls this process, the
         worker writes it.
         """
+        ...
+
+    async def owe(self, tx: Tx_contra, rights: Collection[Right], message_ids: Sequence[UUID]) -> None:
+        """Have the worker read these messages, which the caller's transaction stores."""
         ...
 
     async def write(self, scope: Scope, heard: Sequence[Heard]) -> Sequence[Update]:

@@ -6,6 +6,7 @@ same user's next claim goes on: what is closed opens to them alone, and a claim 
 again, even where its session was deleted since.
 """
 
+from collections.abc import Collection
 from dataclasses import replace
 from typing import Final
 from uuid import UUID
@@ -16,6 +17,7 @@ from app.core.errors import AppError
 from app.core.idempotency import Attempt, Replayed
 from app.core.scope import Guest, Scope
 from app.core.withholding import withheld_json, withheld_text
+from app.core.writing import Right
 from app.sessions.guests import Guests
 from app.sessions.model import Body, Message, Record, View
 from app.sessions.service import Sessions
@@ -34,12 +36,22 @@ class Claims:
         self._guests = guests
         self._sessions = sessions
 
-    async def claim(self, scope: Scope, guest: Guest, session_id: UUID, attempt: Attempt | None = None) -> View:
-        """Make the session the user's. Raises `not_found` for a wrong token, and for a session that was claimed."""
+    async def claim(
+        self,
+        scope: Scope,
+        guest: Guest,
+        session_id: UUID,
+        attempt: Attempt | None = None,
+        rights: Collection[Right] = (),
+    ) -> View:
+        """Make the session the user's, and have the worker read what it states, as far as the token's rights go.
+
+        Raises `not_found` for a wrong token, and for a session that was claimed.
+        """
         record = await self._guests.take(guest, session_id, scope.usr)
         kept = None if record is None else _withheld(record)
         try:
-            view = await self._sessions.adopt(scope, session_id, kept, attempt)
+            view = await self._sessions.adopt(scope, session_id, kept, attempt, rights)
         except Replayed as replayed:
             if record is not None and replayed.answer.status == DONE:
                 await self._forget(session_id)

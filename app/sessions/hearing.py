@@ -13,7 +13,7 @@ from app.core.scope import Scope
 from app.core.writing import Finding, Heard, Right, Update, Writing
 from app.infra.db.transaction import Transaction
 from app.sessions import store
-from app.sessions.model import Draft, Role
+from app.sessions.model import Draft, Message, Role
 
 # Reading this much takes a millisecond or two: more is read beside the event loop.
 INLINE_CHARS: Final = 1_000
@@ -27,7 +27,7 @@ log = structlog.get_logger("cairn.sessions")
 class Hearing:
     """Reads what users say, and has it written. Only what has the role `user` is the user's."""
 
-    def __init__(self, writing: Writing) -> None:
+    def __init__(self, writing: Writing[Transaction]) -> None:
         """Take what reads and writes."""
         self._writing = writing
 
@@ -49,6 +49,10 @@ class Hearing:
         """Owe what was found, before its messages are stored: no crash between the two loses it."""
         if found:
             await self._writing.intend(scope, rights, [ids[place] for place in found])
+
+    async def owe(self, tx: Transaction, rights: Collection[Right], messages: Sequence[Message]) -> None:
+        """Have the user's own of these messages read later, which the caller's transaction stores."""
+        await self._writing.owe(tx, rights, [each.id for each in messages if each.role is Role.USER])
 
     async def write(
         self,

@@ -148,10 +148,11 @@ async def claim_session(
     claims: Claiming,
 ) -> Response:
     """Make an anonymous session the user's: its messages become theirs, in their order. That happens once; then its
-    token opens nothing. It takes both tokens.
+    token opens nothing. It takes both tokens. What the messages state is written a moment later, as after an append.
     """
     attempt = await attempted(request, _shown)
-    return respond(_shown(await claims.claim(caller, Guest(token), parse("ses", session_id), attempt)))
+    rights = [right for right in Right if may_also(request, right)]
+    return respond(_shown(await claims.claim(caller, Guest(token), parse("ses", session_id), attempt, rights)))
 
 
 @router.post(

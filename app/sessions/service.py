@@ -200,10 +200,11 @@ class Sessions:
         session_id: UUID,
         record: Record | None,
         attempt: Attempt | None = None,
+        rights: Collection[Right] = (),
     ) -> View:
         """Make an anonymous session the user's, with its id, its messages and theirs. One that is the user's already
         stays as it is, and one that was and is deleted isn't brought back. Without a record it is `not_found`, unless
-        the attempt had its effect.
+        the attempt had its effect. With `rights` to, the worker reads what the messages state.
         """
         async with self._db.write(scope, attempt) as tx:
             if record is None:
@@ -218,6 +219,7 @@ class Sessions:
                 await store.insert_messages(tx, session_id, sealed, entry)
                 await self._segments.add(tx, items(session_id, [words for _, words in read], sealed), entry)
                 tx.enqueue(Job(INDEX_JOB, once=ONCE))
+                await self._hearing.owe(tx, rights, record.messages)
             if not await store.hold_session(tx, session_id):
                 raise AppError("not_found")
             view = await self._views.view_in(tx, await self._required(tx, session_id))

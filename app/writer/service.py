@@ -64,6 +64,12 @@ class Writer:
             await store.note(tx, message_ids, rights, AuditEntry("hear", "message"))
             tx.enqueue(Job(WRITE_JOB, delay_s=GRACE_S, once=ONCE))
 
+    async def owe(self, tx: Transaction, rights: Collection[Right], message_ids: Sequence[UUID]) -> None:
+        """Note that these messages are to be read by the worker, in the transaction that stores them."""
+        if self._is_on and rights and message_ids:
+            await store.note(tx, message_ids, rights, AuditEntry("hear", "message"))
+            tx.enqueue(Job(WRITE_JOB, once=ONCE))
+
     async def write(self, scope: Scope, heard: Sequence[Heard]) -> Sequence[Update]:
         """Write what was found, and say what became of it; of what was written before, what became of it then."""
         updates: list[Update] = []

@@ -22,6 +22,7 @@ from app.sessions.model import Body, Draft, Role
 from app.sessions.service import Defaults, Sessions
 from app.settings import Settings
 from app.wiring import Wiring
+from app.writer.service import WRITE_JOB
 from tests.conftest import USER_SCOPES, MakeClient, MakeScope
 from tests.sessions.talk import Json, append, open_session, read_messages, read_session, recall, said, the
 
@@ -273,3 +274,21 @@ async def test_what_the_tenant_never_stores_is_masked_as_a_guest_becomes_a_user(
     shown = json.dumps([await read_session(user, session), await read_messages(user, session)])
     assert "EMP-123456" not in shown
     assert shown.count("[employee withheld]") == 5  # title, metadata, message, summary, constraint
+
+
+async def test_what_a_claimed_session_states_is_written_by_the_worker_with_the_claimers_rights(
+    wiring: Wiring, guest: httpx.AsyncClient, scope: MakeScope, client: MakeClient
+) -> None:
+    session, alice = await begun(guest), await client("alice", scope="sessions preferences preferences:explicit")
+    lines = [said("Reply in German from now on."), said("我在采购部工作。"), said("No emojis please.", "assistant")]
+    told = await append(guest, session, *lines)
+    assert (await claim(alice, session)).status_code == 200
+    job = next(each for each in wiring.handlers if each.name == WRITE_JOB)
+    for _ in range(2):
+        await job.run(await scope("alice"), {})
+    stated = (await alice.get("/v1/preferences/language")).json()
+    assert (stated["value"], stated["trust"], stated["evidence"]["id"]) == ("de", "explicit", told[0]["id"])
+    assert stated["version"] == 1
+    assert (await alice.get("/v1/preferences/emoji")).status_code == 404, "an assistant said it"
+    full = await client("alice")
+    assert (await full.get("/v1/profile")).json()["version"] == 0, "the token that claimed it writes no profile"
