@@ -14,7 +14,7 @@ from app.wiring import Wiring
 from tests.conftest import MakeClient, MakeScope
 from tests.sessions.talk import append, open_session, read_messages, read_session, said, the
 
-PROCESSES = 4
+PROCESSES = 2
 APPENDS = 100
 SECRETS = ("database_url", "database_log_url", "keys_url", "redis_url", "master_key", "auth_secret")
 
@@ -119,7 +119,7 @@ async def test_what_is_too_much_is_refused(client: MakeClient, messages: list[ob
     assert answer.status_code == 422
 
 
-@pytest.mark.timeout(300)  # four processes start
+@pytest.mark.timeout(300)  # processes start
 async def test_a_hundred_appends_from_several_processes_are_all_kept_in_one_order(
     wiring: Wiring,
     settings: Settings,
