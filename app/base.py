@@ -20,6 +20,8 @@ from app.infra.embedders.port import Embedder
 from app.infra.embedders.service import EmbeddingService
 from app.infra.extraction.extractor import Extractor
 from app.infra.extraction.model import Limits
+from app.infra.extractors.openai import OpenAIExtractor
+from app.infra.extractors.port import Extractor as Extracting
 from app.infra.keys.store import KeyStore, open_pool
 from app.infra.keys.vault import Vault, WrongKeyStoreError, open_vault
 from app.infra.redis.answers import HotAnswers
@@ -61,6 +63,8 @@ class Base:
     permits: Permits
     # What summarises in jobs; None where no model is asked for it.
     model_summariser: Summariser | None
+    # What reads messages beside the rules; None where no model is asked for it.
+    extractor: Extracting | None
     # What puts found passages in order; None where no model is asked for it.
     reranker: Reranker | None
     cache: IndexCache
@@ -91,6 +95,9 @@ async def open_base(
     summariser = _model_summariser(settings)
     if summariser is not None:
         stack.push_async_callback(summariser.close)
+    extractor = _extractor(settings)
+    if extractor is not None:
+        stack.push_async_callback(extractor.close)
     reranker = _reranker(settings)
     if reranker is not None:
         stack.push_async_callback(reranker.close)
@@ -117,6 +124,7 @@ async def open_base(
         models,
         permits,
         summariser,
+        extractor,
         reranker,
         IndexCache(),
     )
@@ -129,6 +137,8 @@ def outside(settings: Settings) -> list[Recipient]:
     sent = [Recipient("embedding", host, model) for kind, _, model in asked if kind == "openai"]
     if settings.summariser == "openai":
         sent.append(Recipient("summary", host, settings.llm_model))
+    if settings.extractor == "openai" and settings.writer == "rules":
+        sent.append(Recipient("extraction", host, settings.llm_model))
     if settings.rerank_base_url:
         sent.append(Recipient("rerank", urlsplit(settings.rerank_base_url).hostname or "", settings.rerank_model))
     return sent
@@ -164,6 +174,13 @@ def _reranker(settings: Settings) -> Reranker | None:
         return None
     key = settings.rerank_api_key.get_secret_value() or None
     return HttpReranker(settings.rerank_model, settings.rerank_base_url, key, settings.rerank_deadline_s)
+
+
+def _extractor(settings: Settings) -> Extracting | None:
+    endpoint = _endpoint(settings)
+    if settings.extractor != "openai" or endpoint is None:
+        return None
+    return OpenAIExtractor(settings.llm_model, endpoint)
 
 
 def _model_summariser(settings: Settings) -> Summariser | None:

@@ -28,6 +28,7 @@ from app.writer.candidate_listing import PERMISSIONS, InferredListing
 from app.writer.candidate_model import MAX_CANDIDATES
 from app.writer.candidate_store import count_waiting
 from app.writer.candidates import Candidates
+from app.writer.extracting import ExtractHeard, extract_job
 from app.writer.losing import InferredWaiting
 from app.writer.service import WriteHeard, Writer
 from app.writer.updates import InferredUpdates
@@ -44,11 +45,17 @@ def writer(base: Base) -> tuple[Hearing, Parts]:
     candidates = Candidates(base.db, accepting, evidence)
     keepers: list[Keeper[Transaction]] = [PreferenceKeeper(), profile, facts]
     is_on = base.settings.writer == "rules"
-    writer = Writer(base.db, EvidenceCheck[Transaction]([MessageEvidence()]), keepers, candidates, is_on=is_on)
+    by_model = extract_job if base.extractor is not None else None
+    writer = Writer(
+        base.db, EvidenceCheck[Transaction]([MessageEvidence()]), keepers, candidates, is_on=is_on, by_model=by_model
+    )
     waiting = (tables.candidate_evidence, tables.candidates)
     return Hearing(writer), Parts(
         provided={Candidates: candidates},
-        handlers=[WriteHeard(base.db, writer, heard_again)],
+        handlers=[
+            WriteHeard(base.db, writer, heard_again),
+            ExtractHeard(base.db, writer, heard_again, base.extractor, base.permits),
+        ],
         listings=[InferredListing(base.db, waits) for waits in Waits],
         updating=[InferredUpdates(accepting)],
         counted=[

@@ -108,6 +108,10 @@ class Settings(BaseSettings):
     writer: Literal["rules", "off"] = Field(
         "rules", description="What finds in messages what users state of themselves; `off`: nothing is found."
     )
+    extractor: Literal["off", "openai"] = Field(
+        "off",
+        description="A model beside those rules, the one below. It reads messages later; what it finds is inferred.",
+    )
     llm_base_url: str = Field("", description="An OpenAI-compatible endpoint, where one is used.")
     llm_api_key: SecretStr = Field(NOT_GIVEN, description="The key of that endpoint, where it asks for one.")
     llm_model: str = Field("", description="The model at that endpoint.")
@@ -184,6 +188,8 @@ class Settings(BaseSettings):
     def _a_model_that_can_be_asked(self) -> Self:
         if self.summariser == "openai" and not (self.llm_base_url and self.llm_model):
             raise ValueError("CAIRN_SUMMARISER=openai needs CAIRN_LLM_BASE_URL and CAIRN_LLM_MODEL")
+        if self.extractor == "openai" and not (self.llm_base_url and self.llm_model):
+            raise ValueError("CAIRN_EXTRACTOR=openai needs CAIRN_LLM_BASE_URL and CAIRN_LLM_MODEL")
         if bool(self.rerank_base_url) != bool(self.rerank_model):
             raise ValueError("CAIRN_RERANK_BASE_URL and CAIRN_RERANK_MODEL need each other")
         return self

@@ -163,9 +163,11 @@ class Writing(Protocol[Tx_contra]):
         """Return what a user's message states, by rules: pure, and in well under a millisecond."""
         ...
 
-    async def intend(self, scope: Scope, rights: Collection[Right], message_ids: Sequence[UUID]) -> None:
+    async def intend(
+        self, scope: Scope, rights: Collection[Right], message_ids: Sequence[UUID], said: Sequence[UUID]
+    ) -> None:
         """Note that these messages, which are about to be stored, state something: whatever befalls this process, the
-        worker writes it.
+        worker writes it. `said` are all that users say: a model may read them later.
         """
         ...
 

@@ -45,10 +45,18 @@ class Hearing:
         is_short = sum(len(draft.body.content or "") for draft in drafts) <= INLINE_CHARS
         return read_all() if is_short else await asyncio.to_thread(read_all)
 
-    async def intend(self, scope: Scope, rights: Collection[Right], found: Found, ids: Sequence[UUID]) -> None:
+    async def intend(
+        self,
+        scope: Scope,
+        rights: Collection[Right],
+        found: Found,
+        drafts: Sequence[Draft],
+        ids: Sequence[UUID],
+    ) -> None:
         """Owe what was found, before its messages are stored: no crash between the two loses it."""
-        if found:
-            await self._writing.intend(scope, rights, [ids[place] for place in found])
+        said = [each for draft, each in zip(drafts, ids, strict=True) if rights and draft.role is Role.USER]
+        if said:
+            await self._writing.intend(scope, rights, [ids[place] for place in found], said)
 
     async def owe(self, tx: Transaction, rights: Collection[Right], messages: Sequence[Message]) -> None:
         """Have the user's own of these messages read later, which the caller's transaction stores."""

@@ -299,7 +299,7 @@ class Sessions:
         await self._require_contexts(scope, drafts, attempt)
         box = await self._db.box(scope)
         append = await appending.prepare(scope, box, session_id, drafts, self._segments, attempt)
-        await self._hearing.intend(scope, rights, found, [each.id for each in append.messages])
+        await self._hearing.intend(scope, rights, found, drafts, [each.id for each in append.messages])
         outcome = await self._commits.submit(append)
         if outcome.fate is Fate.KEPT and attempt is not None:
             appending.require_same(box, attempt, outcome)

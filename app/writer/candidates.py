@@ -60,6 +60,8 @@ class Candidates:
         if await refusal_store.is_refused(tx, waits, inferred):
             raise AppError("already_rejected")
         known = await candidate_store.find_waiting(tx, waits, inferred)
+        if known is not None and inferred.evidence in known.evidence and inferred.confidence <= known.confidence:
+            return known
         candidate_id = known.id if known else uuid7()
         entry = AuditEntry("propose", WHAT, candidate_id)
         await refusal_store.note(tx, waits, inferred, entry)

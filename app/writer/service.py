@@ -33,6 +33,10 @@ UNTOLD: Final = ""
 ReadWords = Callable[[Transaction, Sequence[UUID]], Awaitable[Sequence[tuple[UUID, str, datetime]]]]
 
 
+# The job that has a model read messages: a function that wiring hands over, where there is a model.
+OweModel = Callable[[Collection[Right], Sequence[UUID]], Job]
+
+
 class Writer:
     """Writes what messages state. A Writing of app.core.writing; without `is_on` it hears nothing."""
 
@@ -44,6 +48,7 @@ class Writer:
         candidates: Candidates,
         *,
         is_on: bool,
+        by_model: OweModel | None = None,
     ) -> None:
         """Take the doors, what knows which messages there are, the kinds of memory that keep what is found, and
         where what is concluded waits.
@@ -53,22 +58,35 @@ class Writer:
         self._keepers = keepers
         self._candidates = candidates
         self._is_on = is_on
+        self._by_model = by_model
 
     def read(self, text: str) -> Sequence[Finding]:
         """Return what a message states."""
         return read(text) if self._is_on and text.strip() else ()
 
-    async def intend(self, scope: Scope, rights: Collection[Right], message_ids: Sequence[UUID]) -> None:
+    async def intend(
+        self, scope: Scope, rights: Collection[Right], message_ids: Sequence[UUID], said: Sequence[UUID]
+    ) -> None:
         """Note that these messages state something; the worker writes what this process doesn't come to."""
+        jobs = self._jobs_of_model(rights, said)
+        if not message_ids and not jobs:
+            return
         async with self._db.write(scope) as tx:
-            await store.note(tx, message_ids, rights, AuditEntry("hear", "message"))
-            tx.enqueue(Job(WRITE_JOB, delay_s=GRACE_S, once=ONCE))
+            if message_ids:
+                await store.note(tx, message_ids, rights, AuditEntry("hear", "message"))
+                tx.enqueue(Job(WRITE_JOB, delay_s=GRACE_S, once=ONCE))
+            for job in jobs:
+                tx.enqueue(job)
 
     async def owe(self, tx: Transaction, rights: Collection[Right], message_ids: Sequence[UUID]) -> None:
         """Note that these messages are to be read by the worker, in the transaction that stores them."""
         if self._is_on and rights and message_ids:
             await store.note(tx, message_ids, rights, AuditEntry("hear", "message"))
-            tx.enqueue(Job(WRITE_JOB, once=ONCE))
+            for job in [Job(WRITE_JOB, once=ONCE), *self._jobs_of_model(rights, message_ids)]:
+                tx.enqueue(job)
+
+    def _jobs_of_model(self, rights: Collection[Right], said: Sequence[UUID]) -> Sequence[Job]:
+        return [self._by_model(rights, said)] if self._is_on and self._by_model and said else []
 
     async def write(self, scope: Scope, heard: Sequence[Heard]) -> Sequence[Update]:
         """Write what was found, and say what became of it; of what was written before, what became of it then."""
@@ -85,6 +103,13 @@ class Writer:
                     await store.settle(tx, each.message_id, fates, AuditEntry("extract", "message", each.message_id))
                 updates += _told(each, fates)
         return updates
+
+    async def infer(self, scope: Scope, heard: Heard, rights: frozenset[Right]) -> None:
+        """Write what was concluded from a message beside what it states: nothing of it is the user's word."""
+        async with self._db.remember(scope) as tx:
+            await tx.hold_changes()
+            concluded = [replace(each, trust=Trust.INFERRED) for each in heard.findings]
+            await self._kept(tx, replace(heard, findings=concluded), rights)
 
     async def _kept(self, tx: Transaction, heard: Heard, rights: frozenset[Right]) -> Sequence[str]:
         """Return a fate for each finding; UNTOLD where there is nothing to tell of it."""

@@ -136,7 +136,7 @@ async def test_nothing_is_inferred(client: MakeClient, wiring: Wiring, scope: Ma
     drafts = [Draft(Role.USER, Body(content="Please reply in German from now on."))]
     [stored] = (await sessions.append(bob, opened, drafts)).messages
     writer = the(wiring, Sessions)._hearing._writing  # noqa: SLF001 - a process that dies after the first of two steps
-    await writer.intend(bob, [Right.PREFERENCES, Right.EXPLICIT], [stored.id])
+    await writer.intend(bob, [Right.PREFERENCES, Right.EXPLICIT], [stored.id], [stored.id])
     await restrict(wiring, bob, infer=False)
     await run(wiring, WRITE_JOB, bob)
     await restrict(wiring, bob, 2)
