@@ -13,7 +13,7 @@ from app.memories import store
 from app.memories.model import MAX_TEXT_CHARS, MAX_VERSION, Memory
 from app.memories.tables import memories, memory_versions
 from app.web.evidence import CheckedEvidence
-from app.web.records import Record, evidence_record, json_lines
+from app.web.records import Agent, Record, evidence_record, json_lines
 from app.web.wire import JsonObject, Moment
 
 FILE: Final = "memories.jsonl"
@@ -37,7 +37,7 @@ class MemoryRecord(Record):
     evidence: CheckedEvidence | None
     expires_at: Moment | None
     written_by: Literal["user", "operator", "worker"]
-    written_through: str | None
+    written_through: Agent | None
     written_at: Moment
 
 

@@ -79,8 +79,7 @@ class ImportArchive:
                 bitten = bites(lines.lines(kind.file, job.place.line if job.place.file == kind.file else 0), kind)
                 while bite := await asyncio.to_thread(next, bitten, None):
                     job = await self._take(scope, job, kind, bite, lines)
-            taken = {file.removesuffix(".jsonl") for file in files}
-            left_out = {name: count for name, count in lines.left_out.items() if name not in taken}
+            left_out = lines.left_out
         except (UnreadableError, AppError) as error:
             if isinstance(error, AppError) and not is_stopped(error):
                 raise

@@ -26,6 +26,9 @@ MAX_LINE_BYTES: Final = 4 * 1024 * 1024
 CHUNK_BYTES: Final = 256 * 1024
 # What comes out of an archive may be so many times as large as the largest that is received.
 MAX_RATIO: Final = 8
+MAX_COUNT: Final = 2**53
+# What an archive has and no import takes: it tells what another installation did.
+NOT_TAKEN: Final = ("contexts", "marks", "usage", "registered_secrets", "audit")
 _KNOWN_METHODS: Final = frozenset({zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED})
 _ENCRYPTED: Final = 0x1
 
@@ -115,8 +118,8 @@ class Archive:
         if not known or len(self._files) != len(self._zip.infolist()):
             raise UnreadableError(Failure.MALFORMED)
         self.manifest = self._manifest()
-        # Which kinds no import takes is told by those that do: `Importing` takes theirs out.
-        self.left_out = dict(self.manifest.counts)
+        # Names that somebody has put there are nobody's to keep.
+        self.left_out = {name: min(self.manifest.counts.get(name, 0), MAX_COUNT) for name in NOT_TAKEN}
 
     def lines(self, file: str, after: int) -> Iterator[tuple[int, bytes | None]]:
         """Yield lines as `Lines`."""

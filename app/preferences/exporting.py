@@ -16,7 +16,7 @@ from app.preferences.judgement import Candidate
 from app.preferences.model import KEY_PATTERN, MAX_REASON_CHARS, MAX_VERSION, Preference
 from app.preferences.tables import preference_candidates, preference_versions, preferences
 from app.web.evidence import CheckedEvidence
-from app.web.records import Record, evidence_record, json_lines
+from app.web.records import Agent, Record, evidence_record, json_lines
 from app.web.wire import Json, Moment
 
 PREFERENCES: Final = "preferences.jsonl"
@@ -35,7 +35,7 @@ class PreferenceRecord(Record):
 
     id: Annotated[str, Field(pattern=r"^prf_[0-9a-f]{32}$")]
     key: Key
-    agent_id: str | None = Field(description="Null where it holds for every agent.")
+    agent_id: Agent | None = Field(description="Null where it holds for every agent.")
     created_at: Moment
     version: Annotated[int, Field(ge=1, le=MAX_VERSION)]
     state: Literal["kept", "erased", "deleted"]
@@ -46,7 +46,7 @@ class PreferenceRecord(Record):
     evidence: CheckedEvidence | None
     reason: Reason | None
     written_by: Literal["user", "operator", "worker"]
-    written_through: str | None
+    written_through: Agent | None
     written_at: Moment
 
 
@@ -55,14 +55,14 @@ class CandidateRecord(Record):
 
     id: Annotated[str, Field(pattern=r"^cnd_[0-9a-f]{32}$")]
     key: Key
-    agent_id: str | None
+    agent_id: Agent | None
     state: Literal["waiting", "accepted", "rejected", "applied", "withdrawn"]
     value: Json
     reason: Reason | None
     confidence: Confidence
     evidence: list[CheckedEvidence]
     because: str
-    proposed_through: str | None
+    proposed_through: Agent | None
     created_at: Moment
     updated_at: Moment
 

@@ -11,7 +11,7 @@ from app.profile import store
 from app.profile.model import MAX_FIELD_CHARS, MAX_REASON_CHARS, MAX_VERSION, Profile, pointer
 from app.profile.tables import profile_versions, profiles
 from app.web.evidence import CheckedEvidence
-from app.web.records import Record, evidence_record, json_lines
+from app.web.records import Agent, Record, evidence_record, json_lines
 from app.web.wire import JsonObject, Moment
 
 FILE: Final = "profile.jsonl"
@@ -34,7 +34,7 @@ class ProfileRecord(Record):
     reason: Annotated[str, Field(max_length=MAX_REASON_CHARS)] | None
     evidence: CheckedEvidence | None
     written_by: Literal["user", "operator", "worker"]
-    written_through: str | None = Field(description="The agent that it was written through.")
+    written_through: Agent | None = Field(description="The agent that it was written through.")
     written_at: Moment
 
 

@@ -23,7 +23,7 @@ from app.sessions.schemas import (
 )
 from app.sessions.summary import text_of
 from app.sessions.tables import messages, sessions
-from app.web.records import Record, json_lines
+from app.web.records import Agent, Record, json_lines
 from app.web.wire import JsonObject, Moment
 
 SESSIONS: Final = "sessions.jsonl"
@@ -46,7 +46,7 @@ class SessionRecord(Record):
 
     identifiers = frozenset({"external_id"})
     id: SessionId
-    agent: str | None
+    agent: Agent | None
     external_id: Annotated[str, Field(min_length=1, max_length=MAX_EXTERNAL_ID_CHARS)] | None
     title: Title | None
     metadata: JsonObject

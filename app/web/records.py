@@ -1,13 +1,17 @@
 """The lines of archives: what an export writes, and an import reads. It stands here because every feature has some."""
 
 from collections.abc import AsyncIterator, Sequence
-from typing import Any, Self, cast
+from typing import Annotated, Any, Self, cast
 
-from pydantic import ConfigDict
+from pydantic import ConfigDict, Field
 
 from app.core.evidence import Evidence
 from app.web.evidence import EvidenceRequest, evidence_answer
+from app.web.tokens import AGENT_PATTERN
 from app.web.wire import Request
+
+# The name of an agent: no text of the caller's, for it is kept as it is.
+Agent = Annotated[str, Field(pattern=f"^{AGENT_PATTERN}$")]
 
 
 class Record(Request):

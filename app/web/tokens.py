@@ -30,7 +30,9 @@ HS256 = "HS256"
 # jose passes over characters that aren't base64url; a token has one form only.
 _JWT = re.compile(r"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+", re.ASCII)
 _TENANT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,127}", re.ASCII)
-_AGENT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@|+=~-]{0,127}", re.ASCII)
+# What agents are called: names stand in the database as they are.
+AGENT_PATTERN = r"[A-Za-z0-9][A-Za-z0-9._:/@|+=~-]{0,127}"
+_AGENT = re.compile(AGENT_PATTERN, re.ASCII)
 _UNKEEPABLE = re.compile("[\x00-\x1f\x7f\ud800-\udfff]")
 
 

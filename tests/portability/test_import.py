@@ -2,11 +2,14 @@
 
 import asyncio
 import json
+import re
 from collections.abc import Awaitable, Callable, Sequence
 
 import asyncpg
 import httpx
 import pytest
+import pytest_asyncio
+from fastapi import FastAPI
 
 from app.core.errors import AppError
 from app.core.portability import Outcome, Taking
@@ -19,7 +22,7 @@ from app.portability import biting
 from app.portability.model import Failure, UnreadableError
 from app.portability.unzipping import Archive
 from app.wiring import Wiring
-from tests.conftest import USER_SCOPES
+from tests.conftest import USER_SCOPES, make_token
 from tests.portability.filling import MERGE, NEW, Json, fill, ingest, run_job, took
 from tests.portability.reading import changed, exported, read_all
 
@@ -27,7 +30,22 @@ MakeScope = Callable[..., Awaitable[Scope]]
 MakeClient = Callable[..., Awaitable[httpx.AsyncClient]]
 Take = Callable[..., Awaitable[Json]]
 
+NO_AGENT = re.compile(rb'"(agent|written_through|proposed_through)":null')
 OCTETS = {"Content-Type": "application/octet-stream"}
+
+
+@pytest_asyncio.fixture(scope="session")
+async def archive(app: FastAPI) -> bytes:
+    """The export of a user named alice who has some of everything."""
+    token = make_token("alice", "t-of-the-archive")
+    async with httpx.AsyncClient(
+        transport=httpx.ASGITransport(app=app),
+        base_url="http://cairn.test",
+        headers={"Authorization": f"Bearer {token}"},
+        timeout=30,
+    ) as alice:
+        await fill(alice)
+        return await exported(alice)
 
 
 @pytest.fixture
@@ -60,13 +78,13 @@ async def test_an_export_is_the_same_in_another_installation(
         assert there[kind] == here[kind], kind
 
 
-async def test_an_archive_that_is_imported_twice_is_there_once(client: MakeClient, take: Take, tenant: str) -> None:
-    alice, elsewhere = await client("alice"), await client("alice", in_tenant=f"{tenant}-2")
-    await fill(alice)
-    archive = await exported(alice)
-    first = await take(elsewhere, archive, "alice", f"{tenant}-2")
+async def test_an_archive_that_is_imported_twice_is_there_once(
+    client: MakeClient, take: Take, tenant: str, archive: bytes
+) -> None:
+    elsewhere = await client("alice")
+    first = await take(elsewhere, archive, "alice", tenant)
     before = await read_all(elsewhere)
-    second = await take(elsewhere, archive, "alice", f"{tenant}-2")
+    second = await take(elsewhere, archive, "alice", tenant)
     assert await read_all(elsewhere) == before
     taken = {kind: count["taken"] for kind, count in first["counts"].items() if "taken" in count}
     assert taken == {
@@ -92,15 +110,16 @@ async def test_an_archive_that_comes_home_changes_nothing(client: MakeClient, ta
     assert await read_all(alice) == before
 
 
-async def test_what_is_here_stays_and_is_told_as_a_conflict(client: MakeClient, take: Take, tenant: str) -> None:
-    alice, elsewhere = await client("alice"), await client("alice", in_tenant=f"{tenant}-2")
-    await fill(alice)
+async def test_what_is_here_stays_and_is_told_as_a_conflict(
+    client: MakeClient, take: Take, tenant: str, archive: bytes
+) -> None:
+    elsewhere = await client("alice")
     took(await elsewhere.put("/v1/preferences/tone", json={"value": "formal"}, headers=NEW))
     took(await elsewhere.put("/v1/preferences/units", json={"value": "公制"}, headers=NEW))
     took(await elsewhere.post("/v1/sessions", json={"external_id": "thread-7", "title": "Here"}))
     merge = {"If-Match": '"0"', "Content-Type": MERGE}
     took(await elsewhere.patch("/v1/profile", content=json.dumps({"name": "韩梅梅"}), headers=merge))
-    report = await take(elsewhere, await exported(alice), "alice", f"{tenant}-2")
+    report = await take(elsewhere, archive, "alice", tenant)
     told = {(each["file"], each["reason"]) for each in report["problems"]}
     assert told == {
         ("preferences.jsonl", "exists"),
@@ -122,11 +141,10 @@ async def test_what_is_here_stays_and_is_told_as_a_conflict(client: MakeClient, 
     ids=["somebody else's", "who may not state"],
 )
 async def test_nobody_gets_anothers_word_as_their_own(
-    client: MakeClient, take: Take, tenant: str, sub: str, scopes: str
+    client: MakeClient, take: Take, tenant: str, sub: str, scopes: str, archive: bytes
 ) -> None:
-    alice, other = await client("alice"), await client(sub, in_tenant=f"{tenant}-2", scope=scopes)
-    await fill(alice)
-    report = await take(other, await exported(alice), sub, f"{tenant}-2")
+    other = await client(sub, scope=scopes)
+    report = await take(other, archive, sub, tenant)
     assert (report["state"], report["keeps_trust"]) == ("done", False)
     tone = took(await other.get("/v1/preferences/tone/history"))["items"]
     assert {(each["trust"], each["source"]) for each in tone} == {("imported", "import")}
@@ -138,11 +156,11 @@ async def test_nobody_gets_anothers_word_as_their_own(
     assert {each["source"] for each in history} == {"import"}
 
 
-async def test_what_a_token_may_not_write_isnt_taken(client: MakeClient, take: Take, tenant: str) -> None:
-    alice = await client("alice")
-    elsewhere = await client("alice", in_tenant=f"{tenant}-2", scope="memories preferences:read")
-    await fill(alice)
-    report = await take(elsewhere, await exported(alice), "alice", f"{tenant}-2")
+async def test_what_a_token_may_not_write_isnt_taken(
+    client: MakeClient, take: Take, tenant: str, archive: bytes
+) -> None:
+    elsewhere = await client("alice", scope="memories preferences:read")
+    report = await take(elsewhere, archive, "alice", tenant)
     assert report["counts"]["memories"] == {"taken": 4}
     refused = {kind for kind, count in report["counts"].items() if set(count) == {"refused"}}
     assert refused == {"sessions", "messages", "documents", "profile", "preferences", "candidates", "inferred"}
@@ -150,16 +168,15 @@ async def test_what_a_token_may_not_write_isnt_taken(client: MakeClient, take: T
 
 
 async def test_numbers_that_are_never_stored_are_masked_on_the_way_in(
-    client: MakeClient, take: Take, tenant: str
+    client: MakeClient, take: Take, tenant: str, archive: bytes
 ) -> None:
-    alice, elsewhere = await client("alice"), await client("alice", in_tenant=f"{tenant}-2")
-    await fill(alice)
+    elsewhere = await client("alice")
     card = "4111111111111111"
     archive = changed(
-        await exported(alice),
+        archive,
         lambda name, data: data.replace(b"Ruff", card.encode()) if name == "memories.jsonl" else data,
     )
-    report = await take(elsewhere, archive, "alice", f"{tenant}-2")
+    report = await take(elsewhere, archive, "alice", tenant)
     assert report["problems"] == []
     facts = took(await elsewhere.get("/v1/memories", params={"kind": "memory"}))["items"]
     assert [each["text"] for each in facts] == ["有一只叫[银行卡号已隐去]的狗。"]
@@ -188,6 +205,29 @@ async def test_one_bad_line_costs_that_line_alone(client: MakeClient, take: Take
         (5, "invalid"),
         (6, "invalid"),
     ]
+
+
+async def test_nothing_that_somebody_has_put_there_is_kept_as_it_is(
+    client: MakeClient, take: Take, tenant: str, archive: bytes, stack: Stack
+) -> None:
+    """Names of agents and of files stand in the database as they are: they are none of the archive's to make up."""
+    elsewhere = await client("alice")
+
+    def spoil(name: str, data: bytes) -> bytes:
+        if name == "manifest.json":
+            return data.replace(b'"counts": {', b'"counts": {"the quetzal": 7, ')
+        return re.sub(rb'"(agent|written_through|proposed_through)":null', rb'"\\1":"the quetzal"', data)
+
+    report = await take(elsewhere, changed(archive, spoil), "alice", tenant)
+    assert all(
+        "taken" not in count for name, count in report["counts"].items() if name not in {"messages", "documents"}
+    )
+    assert "quetzal" not in json.dumps(report)
+    connection = await asyncpg.connect(stack.admin_url, database="cairn")
+    try:
+        assert "quetzal" not in str(await connection.fetch("SELECT * FROM imports WHERE tenant = $1", tenant))
+    finally:
+        await connection.close()
 
 
 @pytest.mark.parametrize("harm", ["cut", "no manifest", "later version", "not a zip", "twice", "empty"])
@@ -244,13 +284,12 @@ async def test_a_worker_that_dies_between_two_bites_goes_on_where_it_was(
 
 
 async def test_two_workers_on_one_import_take_it_once(
-    client: MakeClient, scope: MakeScope, wiring: Wiring, tenant: str, monkeypatch: pytest.MonkeyPatch
+    client: MakeClient, scope: MakeScope, wiring: Wiring, monkeypatch: pytest.MonkeyPatch, archive: bytes
 ) -> None:
-    alice, elsewhere = await client("alice"), await client("alice", in_tenant=f"{tenant}-2")
-    await fill(alice)
+    elsewhere = await client("alice")
     monkeypatch.setattr(biting, "BITE", 1)
-    sent = await elsewhere.post("/v1/users/me/import", content=await exported(alice), headers=OCTETS)
-    own = await scope("alice", in_tenant=f"{tenant}-2")
+    sent = await elsewhere.post("/v1/users/me/import", content=archive, headers=OCTETS)
+    own = await scope("alice")
     import_id = sent.json()["id"].removeprefix("imp_")
     await asyncio.gather(*(run_job(wiring, own, "import_archive", import_id=import_id) for _ in range(4)))
     report = took(await elsewhere.get(sent.headers["Location"]))
@@ -260,12 +299,11 @@ async def test_two_workers_on_one_import_take_it_once(
 
 
 async def test_whoever_is_forgotten_meanwhile_stays_forgotten(
-    client: MakeClient, scope: MakeScope, wiring: Wiring, tenant: str
+    client: MakeClient, scope: MakeScope, wiring: Wiring, archive: bytes
 ) -> None:
-    alice, elsewhere = await client("alice"), await client("alice", in_tenant=f"{tenant}-2")
-    await fill(alice)
-    own = await scope("alice", in_tenant=f"{tenant}-2")
-    sent = await elsewhere.post("/v1/users/me/import", content=await exported(alice), headers=OCTETS)
+    elsewhere = await client("alice")
+    own = await scope("alice")
+    sent = await elsewhere.post("/v1/users/me/import", content=archive, headers=OCTETS)
     answer = await elsewhere.delete("/v1/users/me")
     stores = {each["kind"]: each for each in answer.json()["certificate"]["document"]["stores"]}
     assert (stores["imports"]["before"], stores["imports"]["remaining"]) == (2, 0)
@@ -275,14 +313,13 @@ async def test_whoever_is_forgotten_meanwhile_stays_forgotten(
 
 
 async def test_nothing_of_an_archive_stays_when_it_was_taken(
-    client: MakeClient, take: Take, tenant: str, stack: Stack
+    client: MakeClient, take: Take, tenant: str, stack: Stack, archive: bytes
 ) -> None:
-    alice, elsewhere = await client("alice"), await client("alice", in_tenant=f"{tenant}-2")
-    await fill(alice)
-    await take(elsewhere, await exported(alice), "alice", f"{tenant}-2")
+    elsewhere = await client("alice")
+    await take(elsewhere, archive, "alice", tenant)
     connection = await asyncpg.connect(stack.admin_url, database="cairn")
     try:
-        assert await connection.fetchval("SELECT count(*) FROM import_parts WHERE tenant = $1", f"{tenant}-2") == 0
+        assert await connection.fetchval("SELECT count(*) FROM import_parts WHERE tenant = $1", tenant) == 0
     finally:
         await connection.close()
 
@@ -335,14 +372,13 @@ def _most(size_bytes: int) -> Callable[[Archive, int], None]:
 
 
 async def test_an_import_ends_where_the_user_wants_nothing_new_to_be_kept(
-    client: MakeClient, scope: MakeScope, wiring: Wiring, tenant: str
+    client: MakeClient, scope: MakeScope, wiring: Wiring, archive: bytes
 ) -> None:
-    alice, elsewhere = await client("alice"), await client("alice", in_tenant=f"{tenant}-2")
-    await fill(alice)
-    sent = await elsewhere.post("/v1/users/me/import", content=await exported(alice), headers=OCTETS)
+    elsewhere = await client("alice")
+    sent = await elsewhere.post("/v1/users/me/import", content=archive, headers=OCTETS)
     choice = {"remember": False, "infer": True, "external_models": True}
     took(await elsewhere.put("/v1/users/me/processing", json=choice, headers={"If-Match": '"1"'}))
-    own = await scope("alice", in_tenant=f"{tenant}-2")
+    own = await scope("alice")
     await run_job(wiring, own, "import_archive", import_id=sent.json()["id"].removeprefix("imp_"))
     report = took(await elsewhere.get(sent.headers["Location"]))
     assert (report["state"], report["failure"], report["counts"]) == ("failed", "processing_stopped", {})
