@@ -1,0 +1,96 @@
+"""A process is killed (SIGKILL) after each step of an erasure: whoever goes on ends it, and nothing is left."""
+
+import asyncio
+import os
+import sys
+from uuid import UUID
+
+import asyncpg
+import pytest
+
+from app.infra.crypto.signing import verify
+from app.infra.embedded.stack import Stack
+from app.settings import NEEDED, Settings, variable
+from tests.conftest import MakeClient, MakeScope, eventually
+from tests.erasure.test_forgetting import fill, rows_of
+
+# Of the kinds, whose erasing is a step each, so many in the short form. All the others are in it.
+KINDS_IN_SHORT = 2
+STAYS = {"users", "audit_log", "erasures"}
+
+
+@pytest.mark.timeout(600)  # the long form kills after every kind
+async def test_an_erasure_killed_after_any_step_is_ended_by_who_goes_on(
+    settings: Settings,
+    stack: Stack,
+    client: MakeClient,
+    scope: MakeScope,
+    tenant: str,
+    request: pytest.FixtureRequest,
+) -> None:
+    first = (await scope("nobody")).usr
+    told = await died(settings, tenant, [f"{first.hex}:-"])
+    assert told[-2:] == ["done", "- ended"]
+    steps = [line.removeprefix("step ") for line in told if line.startswith("step ")]
+    of_kinds = [step for step in steps if not step.startswith(("door.", "hot.bury", "keys."))]
+    assert len(of_kinds) > 2 * KINDS_IN_SHORT
+    if not request.config.getoption("--long"):
+        left_out = set(of_kinds) - {of_kinds[0], of_kinds[len(of_kinds) // 2]}
+        steps = [step for step in steps if step not in left_out]
+    users = {step: await client(step) for step in steps}
+    scopes = {}
+    for step, user in users.items():
+        await fill(user)
+        scopes[step] = await scope(step)
+    told = await died(settings, tenant, [f"{scopes[step].usr.hex}:{step}" for step in steps])
+    assert told == [f"{step} killed" for step in steps]
+
+    keys = (await users[steps[0]].get("/.well-known/cairn-keys.json")).json()["keys"]
+    for step, user in users.items():
+        answers = []
+
+        async def is_done(user=user, answers=answers) -> bool:  # type: ignore[no-untyped-def] # noqa: ANN001 - bound here
+            answers.append(await user.delete("/v1/users/me"))
+            return bool(answers[-1].status_code == 200)
+
+        await eventually(is_done)
+        signed = answers[-1].json()["certificate"]
+        assert verify(signed["document"], signed["signature"]["value"], keys[0]), step
+        assert {each["remaining"] for each in signed["document"]["stores"]} == {0}, step
+        assert {each["kind"] for each in signed["document"]["stores"] if each["before"]} >= {"sessions", "profile"}, (
+            step
+        )
+        assert set(await rows_of(stack, scopes[step].usr)) == STAYS, step
+        assert await keys_of(settings, scopes[step].usr) == 0, step
+
+
+async def died(settings: Settings, tenant: str, orders: list[str]) -> list[str]:
+    """Return what the program printed for those orders."""
+    given = {variable(name): _plain(getattr(settings, name)) for name in NEEDED["worker"]}
+    given[variable("data_dir")] = str(settings.data_dir)
+    program = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-m",
+        "tests.trust.dying_eraser",
+        tenant,
+        *orders,
+        env=os.environ | given,
+        stdout=asyncio.subprocess.PIPE,
+    )
+    told, _ = await program.communicate()
+    assert program.returncode == 0
+    return [line for line in told.decode().splitlines() if not line.startswith(("20", "{"))]
+
+
+def _plain(value: object) -> str:
+    secret = getattr(value, "get_secret_value", None)
+    return str(value if secret is None else secret())
+
+
+async def keys_of(settings: Settings, usr: UUID) -> int:
+    """Count the keys that the key store still holds of a user."""
+    connection = await asyncpg.connect(settings.keys_url.get_secret_value())
+    try:
+        return int(await connection.fetchval("SELECT count(*) FROM data_keys WHERE usr = $1", usr))
+    finally:
+        await connection.close()
