@@ -6,6 +6,7 @@ import sys
 from uuid import UUID
 
 import asyncpg
+import httpx
 import pytest
 
 from app.infra.crypto.signing import verify
@@ -13,6 +14,7 @@ from app.infra.embedded.stack import Stack
 from app.settings import NEEDED, Settings, variable
 from tests.conftest import MakeClient, MakeScope, eventually
 from tests.erasure.test_forgetting import fill, rows_of
+from tests.sessions.talk import Json
 
 # Of the kinds, whose erasing is a step each, so many in the short form. All the others are in it.
 KINDS_IN_SHORT = 2
@@ -47,14 +49,7 @@ async def test_an_erasure_killed_after_any_step_is_ended_by_who_goes_on(
 
     keys = (await users[steps[0]].get("/.well-known/cairn-keys.json")).json()["keys"]
     for step, user in users.items():
-        answers = []
-
-        async def is_done(user=user, answers=answers) -> bool:  # type: ignore[no-untyped-def] # noqa: ANN001 - bound here
-            answers.append(await user.delete("/v1/users/me"))
-            return bool(answers[-1].status_code == 200)
-
-        await eventually(is_done)
-        signed = answers[-1].json()["certificate"]
+        signed = await forgotten(user)
         assert verify(signed["document"], signed["signature"]["value"], keys[0]), step
         assert {each["remaining"] for each in signed["document"]["stores"]} == {0}, step
         assert {each["kind"] for each in signed["document"]["stores"] if each["before"]} >= {"sessions", "profile"}, (
@@ -62,6 +57,19 @@ async def test_an_erasure_killed_after_any_step_is_ended_by_who_goes_on(
         )
         assert set(await rows_of(stack, scopes[step].usr)) == STAYS, step
         assert await keys_of(settings, scopes[step].usr) == 0, step
+
+
+async def forgotten(user: httpx.AsyncClient) -> Json:
+    """Ask to be forgotten until there is a certificate; return it."""
+    answers: list[httpx.Response] = []
+
+    async def is_done() -> bool:
+        answers.append(await user.delete("/v1/users/me"))
+        return answers[-1].status_code == httpx.codes.OK
+
+    await eventually(is_done)
+    certificate: Json = answers[-1].json()["certificate"]
+    return certificate
 
 
 async def died(settings: Settings, tenant: str, orders: list[str]) -> list[str]:
