@@ -104,7 +104,6 @@ class IngestDocument:
     async def _fail(self, scope: Scope, document_id: UUID, version: int, failure: Failure, entry: AuditEntry) -> None:
         log.info("ingestion_failed", document=str(document_id), version=version, failure=failure.value)
         async with self._db.write(scope) as tx:
-            await take_turn(tx)
             await store.fail(tx, document_id, version, failure, entry)
             if failure is Failure.QUOTA_EXCEEDED:
                 await chunk_store.trim(tx, document_id, version, 0, entry)
@@ -189,7 +188,6 @@ class IngestDocument:
         """Make this version the one that is searched, and let go of the one before, in one transaction."""
         document_id, version = document.id, document.version
         async with self._db.write(scope) as tx:
-            await take_turn(tx)
             await store.lock(tx, document_id)
             current = await store.find(tx, document_id)
             if current is None or not await store.finish(tx, document_id, version, document.encoding, entry):
@@ -197,7 +195,6 @@ class IngestDocument:
             if not document.original_kept:
                 await store.drop_original(tx, document_id, version, entry)
             await chunk_store.trim(tx, document_id, version, len(items), entry)
-            await note_chunks(tx, entry)
             versions = [version]
             if current.indexed_version is not None:
                 versions.append(current.indexed_version)
@@ -207,6 +204,7 @@ class IngestDocument:
             await chunk_store.note_changes(tx, document_id, versions, entry)
             if not await store.search_in(tx, document_id, version, datetime.now(UTC), entry):
                 raise GoneError
+            await note_chunks(tx, entry)
             await store.drop_versions(tx, document_id, [version], entry)
             tx.enqueue(Job(INDEX_JOB, once=INDEX_JOB))
 

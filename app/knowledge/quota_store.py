@@ -46,7 +46,9 @@ async def usage(tx: Transaction, without: UUID | None = None) -> Usage:
 
 
 async def note_chunks(tx: Transaction, entry: AuditEntry) -> None:
-    """Write how many chunks the ready versions have that don't say so yet. The caller holds the user's turn."""
+    """Write how many chunks the ready versions have that don't say so yet. It locks them: call it after whatever else
+    is locked by one who deletes one of them.
+    """
     counted = (
         update(document_versions)
         .where(

@@ -120,7 +120,6 @@ class Documents:
     ) -> None:
         """Let go of a document, whatever is being done with it. Raises `not_found`, `stale_version`."""
         async with self._db.maintain(scope, attempt) as tx:
-            await take_turn(tx)
             document = await locked(tx, document_id)
             version = expected(precondition, document.version) or document.version
             entry = AuditEntry("delete", "document", document_id)
