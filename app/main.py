@@ -16,6 +16,7 @@ from app.infra.db.known import require_known
 from app.infra.observability.logs import set_up_logs
 from app.settings import Settings
 from app.web import contract, health, refusals
+from app.web.direct import Dispatcher
 from app.web.draining import drains_first, end_with_parent
 from app.web.health import Readiness, State
 from app.web.jwks import FETCH_TIMEOUT_S, PublishedKeys
@@ -59,6 +60,7 @@ def create_app(settings: Settings) -> FastAPI:
             IMPORT: settings.max_import_bytes,
         },
     )
+    app.add_middleware(Dispatcher, of=app, limit_bytes=settings.max_body_bytes)
     app.add_middleware(RequestLog)
     app.add_middleware(SecurityHeaders)
     return app

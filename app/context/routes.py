@@ -26,6 +26,7 @@ from app.core.ids import parse
 from app.core.scope import Scope
 from app.web.auth import allow, may_also
 from app.web.context import ContextAnswer, asked, context_answer
+from app.web.direct import direct
 from app.web.idempotency import attempted, rendered, respond
 from app.web.paging import Paging, Position, next_cursor, page_of
 from app.web.problems import problems
@@ -58,15 +59,17 @@ async def filter_of(
     )
 
 
-@router.post("/context", responses=problems("not_found", "store_unavailable"))
-async def assemble(request: Request, body: ContextRequest, caller: Reader, contexts: Service) -> ContextAnswer:
+@router.post("/context", response_model=ContextAnswer, responses=problems("not_found", "store_unavailable"))
+@direct
+async def assemble(request: Request, body: ContextRequest, caller: Reader, contexts: Service) -> Response:
     """Assemble what the agent should know for this turn, within a budget of tokens, with a reason for every memory.
 
     Kinds that the token may not read (`sessions:read`, `memories:read`, `profile:read`, `preferences:read`,
     `knowledge:read`) are left out as `no_scope`; where one of them is required, that is a 403.
     """
     session_id = parse("ses", body.session_id) if body.session_id else None
-    return context_answer(await contexts.assemble(caller, asked(body, session_id, partial(may_also, request))))
+    assembled = await contexts.assemble(caller, asked(body, session_id, partial(may_also, request)))
+    return respond(rendered(context_answer(assembled)))
 
 
 @router.post("/context/{context_id}/feedback", response_model=FeedbackAnswer, responses=problems("not_found"))

@@ -31,6 +31,7 @@ from app.preferences.schemas import (
 )
 from app.preferences.service import Preferences
 from app.web.auth import allow
+from app.web.direct import direct
 from app.web.idempotency import attempted, rendered, respond
 from app.web.moments import moment_of
 from app.web.paging import Paging, Position, next_cursor, page_of
@@ -54,6 +55,7 @@ When = Annotated[Moment, Depends(moment_of)]
 
 
 @router.get("", response_model=PreferencesAnswer, responses=problems("not_found"))
+@direct
 async def list_in_force(
     caller: Reader,
     preferences: Service,
@@ -71,6 +73,7 @@ async def list_in_force(
 
 
 @router.get("/{key}", response_model=PreferenceReadAnswer, responses=problems("not_found"))
+@direct
 async def read(
     request: Request,
     key: Key,
@@ -92,6 +95,7 @@ async def read(
         **problems("not_found", "quota_exceeded", "sensitive_category"),
     },
 )
+@direct
 async def write(
     request: Request,
     key: Key,

@@ -44,6 +44,7 @@ from app.sessions.schemas import (
 from app.sessions.service import Sessions
 from app.web.auth import allow, may_also, require_also
 from app.web.context import asked
+from app.web.direct import direct
 from app.web.guests import guest_or, session_token
 from app.web.idempotency import attempted, rendered, respond
 from app.web.paging import Paging, Position, next_cursor, page_of
@@ -161,6 +162,7 @@ async def claim_session(
     response_model=AppendAnswer,
     responses=problems("not_found", "in_progress", "quota_exceeded"),
 )
+@direct
 async def append(
     request: Request,
     session_id: str,

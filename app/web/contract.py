@@ -4,8 +4,11 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from fastapi import FastAPI
+from fastapi.middleware.asyncexitstack import AsyncExitStackMiddleware
 from fastapi.openapi.utils import get_openapi
 from fastapi.routing import APIRoute, RouteContext, iter_route_contexts
+from starlette.middleware.exceptions import ExceptionMiddleware
+from starlette.types import ASGIApp
 
 from app.web.acting import Act
 from app.web.entrance import Entrance, dependants, entrance
@@ -55,7 +58,22 @@ def operation_id(route: APIRoute) -> str:
 
 
 class Api(FastAPI):
-    """FastAPI with the document that this module makes."""
+    """FastAPI with the document that this module makes, and without what our own middlewares do."""
+
+    def __init__(self, **options: Any) -> None:  # noqa: ANN401 - FastAPI's own
+        """Take FastAPI's options. What it tells of requests to OpenTelemetry costs as much as a request does."""
+        super().__init__(telemetry={"tracing": False, "metrics": False, "logs": False}, **options)
+
+    def build_middleware_stack(self) -> ASGIApp:
+        """Return the application: our middlewares around FastAPI's own exceptions and routes.
+
+        `RequestLog` answers what nobody expected, and `BodyLimit` bounds bodies.
+        """
+        handlers: Any = self.exception_handlers  # Any: a mapping of handlers, whatever error they are for
+        app: ASGIApp = ExceptionMiddleware(AsyncExitStackMiddleware(self.router), handlers)
+        for cls, args, options in reversed(self.user_middleware):
+            app = cls(app, *args, **options)
+        return app
 
     def openapi(self) -> Contract:
         """Return the OpenAPI document, made once."""

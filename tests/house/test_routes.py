@@ -6,7 +6,23 @@ from fastapi import APIRouter, Depends, FastAPI, Header
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
+from app.web.direct import compiled
 from tests.house.routes import lacks_a_precondition, lacks_a_scope
+
+
+# The hot path (docs/adr/0024): what is served past the framework. One that loses its mark is slow, and nothing else.
+DIRECT = {
+    "GET /v1/preferences",
+    "GET /v1/preferences/{key}",
+    "POST /v1/context",
+    "POST /v1/sessions/{session_id}/messages",
+    "PUT /v1/preferences/{key}",
+}
+
+
+def test_the_hot_routes_are_served_directly(app: FastAPI) -> None:
+    found = compiled(app)
+    assert {f"{method} {each.route.path}" for method, routes in found.items() for each in routes} == DIRECT
 
 
 def test_every_route_needs_a_scope_or_is_public(app: FastAPI) -> None:

@@ -21,6 +21,7 @@ from app.core.versions import Exactly, Precondition, etag, expected
 from app.verifications.patterns.expression import Expressions
 from app.web import contract, health, refusals
 from app.web.auth import allow
+from app.web.direct import Dispatcher, direct
 from app.web.health import Readiness, State
 from app.web.idempotency import attempted, rendered, respond
 from app.web.log import RequestLog
@@ -148,7 +149,26 @@ async def list_others(caller: Reader, page: Annotated[Paging, Depends(page_of)])
     return {"after": page.after}
 
 
+@router.get("/page")
+@direct
+async def list_page(
+    caller: Reader,
+    page: Annotated[Paging, Depends(page_of)],
+    before: Annotated[Moment | None, Query()] = None,
+) -> Response:
+    del caller
+    return respond(rendered(Shown(version=page.limit, text=f"{before} {page.after}")))
+
+
+@router.post("/fails")
+@direct
+async def fail_directly(body: Thing, caller: Writer) -> Response:
+    del caller
+    raise KeyError(body.text) if body.count == 1 else AppError("not_found")
+
+
 @router.post("", status_code=201, response_model=Shown, responses=problems("conflict"))
+@direct
 async def make(request: Request, body: Thing, caller: Writer) -> Response:
     del caller
     attempt = await attempted(request, lambda made: rendered(made, 201))
@@ -228,6 +248,7 @@ async def read_scope(caller: Reader) -> dict[str, Any]:
 
 
 @router.get("/{thing_id}", response_model=Shown)
+@direct
 async def read(request: Request, thing_id: str, caller: Reader, things: Service) -> Response:
     del caller
     parse("ses", thing_id)
@@ -237,6 +258,7 @@ async def read(request: Request, thing_id: str, caller: Reader, things: Service)
 
 
 @router.put("/{thing_id}", response_model=Shown)
+@direct
 async def replace(thing_id: str, body: Thing, caller: Writer, things: Service, precondition: If) -> Response:
     del thing_id, body, caller
     expected(precondition, things.version)
@@ -260,7 +282,7 @@ async def delete(thing_id: str, caller: Writer, things: Service, precondition: I
     expected(precondition, things.version)
 
 
-def make_app(readiness: Readiness | None = None) -> FastAPI:
+def make_app(readiness: Readiness | None = None, *, past_the_framework: bool = True) -> FastAPI:
     app = contract.Api(title="Things", redirect_slashes=False, generate_unique_id_function=contract.operation_id)
     refusals.install(app)
     app.include_router(health.router, dependencies=[Depends(strict)])
@@ -280,6 +302,8 @@ def make_app(readiness: Readiness | None = None) -> FastAPI:
         limit_bytes=LIMIT_BYTES,
         larger={"/v1/things/large": UPLOAD_LIMIT_BYTES, "/v1/things/upload": UPLOAD_LIMIT_BYTES},
     )
+    if past_the_framework:
+        app.add_middleware(Dispatcher, of=app, limit_bytes=LIMIT_BYTES)
     app.add_middleware(RequestLog)
     app.add_middleware(SecurityHeaders)
     return app
