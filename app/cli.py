@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from app import up
+from app.commands.bench import bench
 from app.commands.demo import demo
 from app.commands.doctor import doctor
 from app.commands.documents import export_format, openapi, problems, settings_table
@@ -77,6 +78,7 @@ for command in (
     jobs,
     index,
     keys,
+    bench,
     verify_certificate,
     verify,
     doctor,

@@ -1,5 +1,6 @@
 """The API process: `create_app(settings)`, and how it begins and ends."""
 
+import gc
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
@@ -40,7 +41,11 @@ def application() -> FastAPI:
     end_with_parent()
     settings = Settings.load("serve")
     set_up_logs(settings.log_level)
-    return create_app(settings)
+    app = create_app(settings)
+    # What was imported stays: the collector needn't look at all of it again and again.
+    gc.collect()
+    gc.freeze()
+    return app
 
 
 def create_app(settings: Settings) -> FastAPI:

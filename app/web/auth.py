@@ -3,6 +3,7 @@
 import ipaddress
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from uuid import UUID
 
 from starlette.requests import HTTPConnection, Request
@@ -21,6 +22,8 @@ PERMISSIONS = frozenset(
     | {"preferences:explicit", "export", "forget"}
     | {"admin:read", "admin:erase", "admin:catalog", "admin:audit", "admin:hold"},
 )
+# In the memory of the process alone.
+KNOWN_ADDRESSES = 4_096
 CHALLENGE = 'Bearer realm="cairn"'
 # What a user meets who was erased, or is being.
 _NO_MORE = frozenset({"erased", "erasing", "processing_stopped"})
@@ -148,10 +151,13 @@ def _bearer(connection: HTTPConnection) -> str:
 
 def address_class(request: Request) -> str:
     """Return what kind of address the caller has; the address itself is personal data and goes nowhere."""
-    if request.client is None:
-        return "unknown"
+    return "unknown" if request.client is None else _class_of(request.client.host)
+
+
+@lru_cache(KNOWN_ADDRESSES)
+def _class_of(host: str) -> str:
     try:
-        address = ipaddress.ip_address(request.client.host)
+        address = ipaddress.ip_address(host)
     except ValueError:
         return "unknown"
     if address.is_loopback:

@@ -9,7 +9,6 @@ from starlette.types import Receive, Scope, Send
 from app.web.direct import compiled
 from tests.house.routes import lacks_a_precondition, lacks_a_scope
 
-
 # The hot path (docs/adr/0024): what is served past the framework. One that loses its mark is slow, and nothing else.
 DIRECT = {
     "GET /v1/preferences",

@@ -88,7 +88,7 @@ async def apis(settings: Settings, processes: list[Wiring]) -> AsyncIterator[lis
         served = []
         for process in processes:
             with pytest.MonkeyPatch.context() as patched:
-                patched.setattr(product, "build", lambda _, process=process: nullcontext(process))
+                patched.setattr(product, "build", lambda *_, process=process: nullcontext(process))
                 served.append(create_app(settings))
                 await stack.enter_async_context(served[-1].router.lifespan_context(served[-1]))
         yield served

@@ -4,11 +4,12 @@ import asyncio
 
 import pytest
 import uvloop
-from redis.asyncio import BlockingConnectionPool, Connection, Redis
+from redis.asyncio import Connection, ConnectionPool
 
 from app.core.errors import AppError
 from app.infra.embedded.ports import LOOPBACK
 from app.infra.redis.client import RedisStore
+from app.infra.redis.shared import SharedConnection
 
 
 class LostConnection(Connection):
@@ -26,8 +27,8 @@ async def ask_over_a_lost_connection() -> str:
     server = await asyncio.start_server(lambda _reader, _writer: None, LOOPBACK, 0)
     async with server:
         port = server.sockets[0].getsockname()[1]
-        pool = BlockingConnectionPool(connection_class=LostConnection, host=LOOPBACK, port=port)
-        store = RedisStore(Redis.from_pool(pool))
+        pool = ConnectionPool(connection_class=LostConnection, host=LOOPBACK, port=port)
+        store = RedisStore(SharedConnection(pool))
         try:
             with pytest.raises(AppError) as refused:
                 await store.ping()

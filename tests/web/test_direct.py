@@ -10,7 +10,6 @@ from uuid import UUID
 import httpx
 import pytest
 from fastapi import APIRouter, Depends, FastAPI, Header, Response
-
 from starlette.types import Receive, Scope, Send
 
 from app.web.auth import allow
@@ -146,8 +145,8 @@ def test_what_needs_the_framework_is_refused() -> None:
         compiled(app)
 
 
-async def _unused(_scope: Scope, _receive: Receive, _send: Send) -> None:
-    raise AssertionError("the framework was asked")
+async def _unused(scope: Scope, receive: Receive, send: Send) -> None:
+    raise AssertionError("the framework was asked", scope, receive, send)
 
 
 def _client(app: FastAPI, scopes: str = ALL_SCOPES) -> httpx.AsyncClient:

@@ -2,6 +2,7 @@
 
 import re
 import unicodedata
+from functools import lru_cache
 from typing import Final
 
 MAX_CHARS: Final = 200_000
@@ -27,6 +28,8 @@ _LATIN_WITH_MARKS: Final = re.compile("[\u00c0-\u024f\u1e00-\u1eff]")
 _ENGLISH: Final = re.compile(r"[a-z]+")
 _VOWEL: Final = re.compile("[aeiouy]")
 _MIN_STEM_CHARS: Final = 3
+# A language's frequent words, so often met that nothing is to be found out about them.
+KNOWN_WORDS: Final = 16_384
 # Names in unspaced scripts are rarely longer; a query is searched for names of these lengths.
 _NAME_CHARS: Final = 4
 
@@ -85,6 +88,7 @@ def _clean(text: str) -> str:
     return unicodedata.normalize("NFKC", text[:MAX_CHARS]).lower()
 
 
+@lru_cache(KNOWN_WORDS)
 def _word(token: str) -> str:
     word = token.replace("\u2019", "'").removesuffix("'s")
     if _LATIN_WITH_MARKS.search(word):

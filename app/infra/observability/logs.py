@@ -28,10 +28,11 @@ def set_up_logs(level: str, stream: BinaryIO | None = None) -> None:
     threshold = logging.getLevelNamesMapping()[level.upper()]
     structlog.configure(
         processors=[
-            structlog.stdlib.add_log_level,
-            structlog.processors.TimeStamper(fmt="iso", utc=True, key="time"),
             _without_words,
             _without_secrets,
+            # What is ours needn't be looked through.
+            structlog.stdlib.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso", utc=True, key="time"),
             _in_order,
             structlog.processors.JSONRenderer(serializer=_dumped),
         ],

@@ -7,7 +7,7 @@ from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import structlog
-from redis.asyncio import BlockingConnectionPool, Redis, RedisCluster
+from redis.asyncio import ConnectionPool, RedisCluster
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.exceptions import NoScriptError, RedisClusterException, RedisError
@@ -15,11 +15,10 @@ from redis.exceptions import NoScriptError, RedisClusterException, RedisError
 from app.core import timing
 from app.core.errors import AppError
 from app.infra.redis.script import PRIMARY, WHO, Script
+from app.infra.redis.shared import ANSWER_TIMEOUT_S, SharedConnection
 
 CONNECT_TIMEOUT_S = 0.5
-ANSWER_TIMEOUT_S = 0.5
-# Longer than the time-outs: that all connections are at work says nothing of Redis.
-POOL_WAIT_S = 2
+# Of a cluster's node.
 MAX_CONNECTIONS = 32
 # After a failure Redis is left alone for so long: its callers have Postgres.
 BREAK_S = 0.5
@@ -36,12 +35,12 @@ log = structlog.get_logger("cairn.redis")
 class RedisStore:
     """One Redis server or a cluster. Whatever keeps it from answering is the AppError `store_unavailable`."""
 
-    def __init__(self, client: Redis | RedisCluster) -> None:
+    def __init__(self, client: SharedConnection | RedisCluster) -> None:
         """Take a client that `connect` made."""
         self._client = client
         self._broken_until = 0.0
         self._failures = CLUSTER_FAILURES if isinstance(client, RedisCluster) else FAILURES
-        # A cluster's pools fail who finds no connection, where a server's lets them wait.
+        # A cluster's pools fail who finds no connection; a server's connection is shared.
         self._room = asyncio.Semaphore(MAX_CONNECTIONS) if isinstance(client, RedisCluster) else nullcontext()
 
     async def run(self, script: Script, keys: Sequence[str], args: Sequence[bytes | str | int]) -> Any:  # noqa: ANN401 - what a script returns is the script's own
@@ -49,9 +48,9 @@ class RedisStore:
         with self._guarded():
             async with self._room:
                 try:
-                    return await self._client.evalsha(script.sha, len(keys), *keys, *args)
+                    return await self._client.execute_command("EVALSHA", script.sha, len(keys), *keys, *args)
                 except NoScriptError:
-                    return await self._client.eval(script.text, len(keys), *keys, *args)
+                    return await self._client.execute_command("EVAL", script.text, len(keys), *keys, *args)
 
     async def command(self, name: str, *args: bytes | str | int) -> Any:  # noqa: ANN401 - what a command returns is its own
         """Run one command. In a cluster the keys it names must share a slot."""
@@ -84,7 +83,7 @@ class RedisStore:
     async def _asked_all(self) -> Sequence[tuple[bytes, bytes]]:
         client = self._client
         if not isinstance(client, RedisCluster):
-            return [await client.eval(WHO.text, 0)]
+            return [await client.execute_command("EVAL", WHO.text, 0)]
         await client.initialize()
         primaries = client.get_primaries()
         asked = (client.execute_command("EVAL", WHO.text, 0, target_nodes=node) for node in primaries)
@@ -122,7 +121,6 @@ def connect(url: str) -> RedisStore:
 
     It connects when it is first used. The one retry meets connections that the server closed while they idled.
     """
-    retry = Retry(NoBackoff(), 1)
     if url.startswith(CLUSTER_PREFIX):
         cluster = RedisCluster.from_url(
             url.removeprefix(CLUSTER_PREFIX),
@@ -130,18 +128,17 @@ def connect(url: str) -> RedisStore:
             socket_connect_timeout=CONNECT_TIMEOUT_S,
             # Of each node. Who asks who the servers are, or looks for the nodes, doesn't wait for room.
             max_connections=2 * MAX_CONNECTIONS,
-            retry=retry,
+            retry=Retry(NoBackoff(), 1),
         )
         return RedisStore(cluster)
-    pool = BlockingConnectionPool.from_url(
+    pool = ConnectionPool.from_url(
         url,
+        protocol=2,
         socket_timeout=ANSWER_TIMEOUT_S,
         socket_connect_timeout=CONNECT_TIMEOUT_S,
-        max_connections=MAX_CONNECTIONS,
-        timeout=POOL_WAIT_S,
-        retry=retry,
+        retry=Retry(NoBackoff(), 0),
     )
-    return RedisStore(Redis.from_pool(pool))
+    return RedisStore(SharedConnection(pool))
 
 
 def _unavailable() -> AppError:

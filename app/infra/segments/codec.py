@@ -31,6 +31,9 @@ _SIZES: Final = struct.Struct("<IHB")
 _WHOLE: Final = struct.Struct("<IB")
 _BESIDE: Final = struct.Struct("<IHB")
 _UUID_BYTES: Final = 16
+_SMALL_BYTES: Final = 1_024
+_SMALL_WINDOW: Final = 10
+_SMALL_MEMORY: Final = 3
 _LEVEL: Final = 6
 
 
@@ -134,7 +137,7 @@ def encode(segment: Segment) -> bytes:
     if len(segment) > MAX_ITEMS or segment.vectors.shape[1] > MAX_DIMENSIONS or len(model) > MAX_MODEL_BYTES:
         raise ValueError(f"a segment has at most {MAX_ITEMS} items of {MAX_DIMENSIONS} dimensions")
     written = [array.astype(kind).tobytes() for array, kind in zip(_arrays(segment), _TYPES.values(), strict=True)]
-    packed = zlib.compress(b"".join(written), _LEVEL)
+    packed = _packed(b"".join(written))
     body = b"".join(
         [
             _SIZES.pack(len(packed), segment.vectors.shape[1], len(model)),
@@ -149,6 +152,14 @@ def encode(segment: Segment) -> bytes:
         form = _FORMATS[-1]
         body = b"".join([_WHOLE.pack(len(body), len(segment.beside)), body, *map(_written, segment.beside)])
     return _PREFIX.pack(_MAGIC, form, zlib.crc32(body)) + body
+
+
+def _packed(arrays: bytes) -> bytes:
+    # For what is small zlib would make its tables for longer than it packs: a message of its own takes a sixth so.
+    is_small = len(arrays) <= _SMALL_BYTES
+    window, memory = (_SMALL_WINDOW, _SMALL_MEMORY) if is_small else (zlib.MAX_WBITS, zlib.DEF_MEM_LEVEL)
+    packer = zlib.compressobj(_LEVEL, zlib.DEFLATED, window, memory)
+    return packer.compress(arrays) + packer.flush()
 
 
 def decode(data: bytes) -> Segment:
