@@ -111,7 +111,7 @@ def _process(arguments: list[str], environment: Mapping[str, str], folder: str) 
         process = subprocess.Popen(  # noqa: S603 - this project's own
             [sys.executable, *arguments],
             cwd=folder,
-            env=plain | {"PYTHONPATH": root} | environment,
+            env=plain | {"PYTHONPATH": root, **environment},
             stdout=log,
             stderr=log,
         )

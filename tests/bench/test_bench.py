@@ -1,12 +1,12 @@
 """`cairn bench` measures what it says; how fast that is, is for the bench to say."""
 
+import asyncio
 import json
 import sys
 from collections import Counter
 from collections.abc import AsyncIterator
 from pathlib import Path
 
-import asyncio
 import pytest
 
 from app.bench.load import Plan, made

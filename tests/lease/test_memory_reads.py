@@ -254,8 +254,8 @@ async def test_what_is_put_after_its_user_was_forgotten_leaves_nothing(mind: Min
 async def test_what_redis_holds_is_sealed_and_bounded_in_time(mind: Mind, redis: RedisStore) -> None:
     name = keys.memory(mind.scope.usr)
     held = await redis.command("HGETALL", name)
-    assert len(held) == 3 + len(READS)
-    stored = b"".join([*held, *held.values()])
+    assert len(held[::2]) == 3 + len(READS)
+    stored = b"".join(held)
     assert not any(word in stored for word in (b"tone", b"Ada", b"said", b"desk", b"writer", b"snp_"))
     assert 0 < await redis.command("TTL", name) <= LIFE_S
 
@@ -263,7 +263,7 @@ async def test_what_redis_holds_is_sealed_and_bounded_in_time(mind: Mind, redis:
 async def test_an_answer_that_does_not_open_is_made_again(mind: Mind, redis: RedisStore) -> None:
     name = keys.memory(mind.scope.usr)
     held = await redis.command("HGETALL", name)
-    for field in held:
+    for field in held[::2]:
         if field.startswith(b"answer:"):
             await redis.command("HSET", name, field, b"something else")
     await mind.check()
