@@ -29,8 +29,9 @@ def _users(makers: Makers, size: int) -> Measured:
 
 
 # What grows, which of the wishes says how far, and who is made and asked at a size.
-CURVES: Final[tuple[tuple[str, str, Callable[[Makers, int], Measured]], ...]] = (
+Curve = tuple[str, str, Callable[[Makers, int], Measured]]
+USERS: Final[tuple[Curve, ...]] = (("users", "users", _users),)
+OTHER_CURVES: Final[tuple[Curve, ...]] = (
     ("messages of a session", "messages", _messages),
     ("chunks of a user", "chunks", _chunks),
-    ("users", "users", _users),
 )

@@ -89,6 +89,7 @@ RECALL: Final = Operation(
 SEARCH: Final = Operation(
     "knowledge search",
     lambda user: written("POST", "/v1/knowledge/search", user, {"query": "which room has form @NUMBER@"}),
+    connections=(1, 16, 64),
 )
 OPERATIONS: Final = (
     APPEND,

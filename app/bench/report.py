@@ -27,7 +27,7 @@ def markdown(report: Report) -> str:
             "",
         ]
         lines += _table(report.thinking)
-    for name, figures in report.growth.items():
+    for name, figures in ((name, figures) for name, figures in report.growth.items() if figures):
         lines += ["", f"Growth: {name}.", "", *_table(figures)]
     return "\n".join(lines) + "\n"
 
@@ -40,12 +40,17 @@ def draw(report: Report, folder: Path) -> list[Path]:
         return []
     drawn: list[Path] = []
     for name, figures in report.growth.items():
+        if not figures:
+            continue
         picture = Picture(figsize=(7, 4), layout="constrained")
         axes = picture.subplots()
         for operation in dict.fromkeys(figure.operation for figure in figures):
             of_it = [figure for figure in figures if figure.operation == operation]
             axes.plot([each.size or 0 for each in of_it], [each.p50_ms for each in of_it], "o-", label=operation)
+        sizes = sorted({each.size or 0 for each in figures})
         axes.set(xscale="log", xlabel=name, ylabel="p50, milliseconds", title=f"What it takes, against {name}")
+        axes.minorticks_off()
+        axes.set_xticks(sizes, [f"{size:,}" for size in sizes])
         axes.set_ylim(bottom=0)
         axes.grid(visible=True, alpha=0.3)
         axes.legend()

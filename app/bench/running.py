@@ -9,7 +9,7 @@ from pathlib import Path
 from statistics import quantiles
 from typing import Any, Final
 
-from app.bench.growth import CURVES
+from app.bench.growth import OTHER_CURVES, USERS, Curve
 from app.bench.load import Plan
 from app.bench.operations import APPEND, CONTEXT, OPERATIONS, PREFERENCE, Makers, Operation, Sign, User
 from app.bench.servers import HELLO_PORT, PORT, Served, hello, service, used_s
@@ -19,6 +19,8 @@ LIMIT_MS: Final = 87.0
 # Of two thousand users with think time: so many requests a second of all, one step after the other.
 STEPS: Final = (125, 250, 500, 750, 1_000, 1_500, 2_000, 3_000)
 THINKING_USERS: Final = 2_000
+# Ingestion takes its time: more connections than this don't search.
+WITH_DOCUMENTS: Final = 64
 WARM_S: Final = 1.0
 
 
@@ -87,20 +89,17 @@ def run(wishes: Wishes, tell: Tell, sign: Sign) -> Report:
     base = {each.connections: each for each in report.hello}
     with service(wishes.workers) as served:
         makers = Makers(served.secret, sign)
+        # First, while there are few.
+        _grow(USERS, wishes, makers, served, report, tell)
         tell("making users")
-        asking = makers.users(max(wishes.connections))
+        most = max(wishes.connections)
+        asking = [*makers.users(min(most, WITH_DOCUMENTS)), *makers.users(max(0, most - WITH_DOCUMENTS), chunks=0)]
         for operation in OPERATIONS:
             if not wishes.only or operation.name in wishes.only:
                 _operation(operation, wishes, asking, makers, served, base, report, tell)
         if wishes.thinking_users:
             _think(wishes, asking, makers, served, report, tell)
-        for name, sizes, grow in CURVES:
-            report.growth[name] = []
-            for size in getattr(wishes, sizes):
-                for operation, users in grow(makers, size):
-                    plan = _plan(operation, wishes, users)
-                    report.growth[name].append(_figure(operation.name, plan, served.processes, size=size))
-                    tell(_line(report.growth[name][-1]))
+        _grow(OTHER_CURVES, wishes, makers, served, report, tell)
     return report
 
 
@@ -132,7 +131,9 @@ def _operation(
 
 def _think(wishes: Wishes, asking: Sequence[User], makers: Makers, served: Served, report: Report, tell: Tell) -> None:
     """Have many users ask at times of their own, more and more of it, until the slowest hundredth waits too long."""
-    users = [*asking, *makers.users(max(0, wishes.thinking_users - len(asking)), chunks=0)][: wishes.thinking_users]
+    users = [*asking, *makers.users(max(0, wishes.thinking_users - len(asking)), messages=1, chunks=0)][
+        : wishes.thinking_users
+    ]
     # A turn: its context, its message; a setting is looked at now and then.
     turn = (CONTEXT, APPEND, PREFERENCE)
     for rate in wishes.steps:
@@ -144,6 +145,17 @@ def _think(wishes: Wishes, asking: Sequence[User], makers: Makers, served: Serve
         tell(_line(figure))
         if figure.p99_ms > LIMIT_MS or figure.others:
             return
+
+
+def _grow(curves: Sequence[Curve], wishes: Wishes, makers: Makers, served: Served, report: Report, tell: Tell) -> None:
+    """Measure what operations cost, against what grows."""
+    for name, sizes, grow in curves:
+        report.growth[name] = []
+        for size in getattr(wishes, sizes):
+            for operation, users in grow(makers, size):
+                plan = _plan(operation, wishes, users)
+                report.growth[name].append(_figure(operation.name, plan, served.processes, size=size))
+                tell(_line(report.growth[name][-1]))
 
 
 def _plan(operation: Operation, wishes: Wishes, users: Sequence[User]) -> Plan:
