@@ -21,7 +21,7 @@ bench: .venv/dev.stamp
 
 # What must hold, for longer than `make test` has time: more rounds, more messages. Prints what it counted.
 trust: .venv/dev.stamp
-	$(PYTEST) -s --long tests/trust tests/lease/test_stale_reads.py
+	$(PYTEST) -s --long tests/trust tests/lease/test_stale_reads.py tests/knowledge/test_shared_texts.py
 
 check: .venv/dev.stamp
 	$(BIN)/ruff check

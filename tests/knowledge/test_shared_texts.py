@@ -134,11 +134,16 @@ async def test_a_text_stays_when_another_document_with_it_is_deleted_at_any_step
     assert at > 6
 
 
-@pytest.mark.parametrize("seed", range(3))
 async def test_whatever_is_done_at_once_every_passage_has_its_text_and_every_text_a_passage(
-    knowledge: Knowledge, scope: MakeScope, by_counting: IngestDocument, seed: int
+    knowledge: Knowledge, scope: MakeScope, by_counting: IngestDocument, request: pytest.FixtureRequest
 ) -> None:
-    someone, chance = await scope(), random.Random(seed)  # noqa: S311 - which of the things that may happen at once
+    for seed in range(20 if request.config.getoption("--long") else 1):
+        await live_at_once(knowledge, await scope(), by_counting, random.Random(seed))  # noqa: S311 - what happens at once
+
+
+async def live_at_once(
+    knowledge: Knowledge, someone: Scope, by_counting: IngestDocument, chance: random.Random
+) -> None:
     asked: dict[str, Sequence[int]] = {}
 
     async def live(name: str) -> None:
