@@ -12,6 +12,10 @@ from app.infra.summarisers.reading import Sentence
 
 # "Every time you do", 又: what is told of the reader and looks like an order.
 _AGAIN: Final = re.compile(r"每次都|又")
+# "Do you send customers emojis?" is no complaint; "why do you always" is.
+_ASKED: Final = re.compile(
+    r"^(?!.*(?:又|总|每次|老是|怎么|为什么|非要|一直|能不能|干嘛|太|这么|那么|没|不)).*吗[？?]?\s*$",
+)
 
 
 def conclusion(sentence: Sentence) -> Topic | None:
@@ -22,7 +26,7 @@ def conclusion(sentence: Sentence) -> Topic | None:
     if words is english and words.WISH.search(plain) and not words.SARCASM.search(plain):
         return None
     found = None if sentence.is_question else _praised(plain)
-    found = found or _complained(plain)
+    found = found or (None if _ASKED.search(plain) else _complained(plain))
     return None if found is None or (_orders(sentence) and not _AGAIN.search(plain)) else found
 
 

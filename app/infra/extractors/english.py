@@ -113,7 +113,7 @@ WISH: Final = re.compile(
     r"cannot (?:stand|bear)|(?:don't|do not|didn't) (?:\w+ )?(?:like|want|need|enjoy|care for|get on with))\b"
     r"|\b(?:works?|suits?|is|are) (?:\w+ )?(?:best|better|easier|easiest|good|fine|great|okay|ok) (?:for|"
     r"by|with) me\b|\bsuits? me\b"
-    r"|\bmy preference\b|\bi get on (?:better|best) with\b|\bi think best in\b|"
+    r"|\bmy preference\b|\bi go by\b|\bi get on (?:better|best) with\b|\bi think best in\b|"
     r"\bi read (?:\w+ )?(?:better|best|faster)\b"
     r"|\bi don't get on with\b|\bi'?m (?:a fan|more comfortable|most comfortable|happier|happiest|fine|ok|okay)\b",
 )
@@ -136,7 +136,8 @@ NEGATIVE: Final = re.compile(
 LANGUAGE_OF: Final = re.compile(
     rf"\b(?:in|to|into|use|using|speak|prefer|want|like|with|just|only|write|talk|is|"
     rf":)\s+(?:me )?(?:plain |simple |british |american |only )?({LANGUAGE})\b"
-    rf"|\b({LANGUAGE})(?: only| please|,? always| is what| from now|(?: answers| replies| responses)?$)",
+    rf"|\b({LANGUAGE})(?: only| please| is (?:fine|ok|okay|enough)|,? always|"
+    r" is what| from now|(?: answers| replies| responses)?$)",
 )
 FORMAT: Final = re.compile(
     r"\b(?:tables?(?! for (?:two|three|four|five|six|\d))|"
@@ -272,7 +273,8 @@ COMPLAINT: Final = (
         "length",
         "short",
         re.compile(
-            r"\btl;?dr\b|\b(?:way |far |much )?too (?:long|wordy|much text|verbose)|wall of text|(?:keep|"
+            r"\btl;?dr\b|\banother (?:\w+-)?(?:page|screen|paragraph|thousand-word|essay)[- ]|"
+            r"\b(?:way |far |much )?too (?:long|wordy|much text|verbose)|wall of text|(?:keep|"
             r"kept) scrolling|gave up (?:after|half|reading)|"
             r"scroll(?:ing|ed)? (?:and|for|past|down|through)|didn't (?:read|finish) (?:it|all|past)|"
             r"took (?:me )?(?:ages|forever|\w+ minutes) to read|"

@@ -158,7 +158,7 @@ LOCATION: Final = re.compile(
     r"(?:i'm|i am|we're|we are) (?:(?:now|currently|just) )?(?:in|near|outside)|(?:i'm|i am) from|"
     r"my (?:home|flat|house|apartment|hometown|home town|city) is(?: in| near)?|here in|greetings from) ",
 )
-PLACE: Final = re.compile(r"(?:the )?([A-ZÀ-Þ][\w'’.-]*(?:,? (?:[A-ZÀ-Þ][\w'’.-]*|de|la|upon|am|an der|le))*)")
+PLACE: Final = re.compile(r"(?:the )?([A-ZÀ-Þ][\w'’.-]*(?:,? (?:[A-ZÀ-Þ][\w'’.-]*|(?:de|la|upon|am|an der|le)\b))*)")
 EMAIL: Final = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
 PHONE: Final = re.compile(r"(?<![\w@.-])\+?\(?\d[\d\s().-]{5,18}\d(?![\w-])")
 MY_EMAIL: Final = re.compile(
@@ -195,7 +195,8 @@ OTHER_SELF: Final = re.compile(
     r"\bi (?:speak|play|collect|study|commute|drive an?|own an?|graduated|wear|weigh)\b",
 )
 TASTE: Final = re.compile(
-    r"\bi(?:'m|'d|'ve|'ll)?(?: (?:am|do|would|have|will|really|strongly|strictly|deeply|much|always|"
+    r"\bonly for me\b|\bas an? (?:\w+ )?\w+,? i (?:skip|avoid|never|don't|only)\b"
+    r"|\bi(?:'m|'d|'ve|'ll)?(?: (?:am|do|would|have|will|really|strongly|strictly|deeply|much|always|"
     r"generally|mostly|usually|personally|also|just|only|exclusively|typically|"
     r"definitely|actively|tend to|try to|still|truly|absolutely|completely|simply|try|intentionally|often|"
     r"very|quite|firmly|can|could|make a point to|make sure to|highly|particularly|especially|consciously|"

@@ -5,7 +5,7 @@ from typing import Final
 
 from app.core.writing import Finding, Kind, Trust
 from app.infra.extractors import linear
-from app.infra.extractors.rules import MAX_SENTENCE_CHARS, findings, is_another_world
+from app.infra.extractors.rules import MAX_SENTENCE_CHARS, findings, is_another_world, own_text
 
 # Where precision and recall are worth the same on the development sets (docs/quality.md).
 THRESHOLD: Final = 0.43
@@ -23,7 +23,7 @@ def read(text: str) -> list[Finding]:
     found = findings(text)
     if found or not _is_known(text) or is_another_world(text):
         return found
-    likely = linear.load().score(text)
+    likely = linear.load().score(own_text(text))
     if likely < THRESHOLD:
         return []
     said = text.strip()[:MAX_SENTENCE_CHARS]

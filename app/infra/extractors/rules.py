@@ -12,7 +12,7 @@ from typing import Final
 from app.core.writing import OTHER, Finding, Kind, Trust
 from app.infra.extractors import chinese, english, english_self
 from app.infra.extractors.conclusions import conclusion
-from app.infra.extractors.said import Said, said, words_of
+from app.infra.extractors.said import MADE_UP, Said, is_past, said, words_of
 from app.infra.extractors.topics import Topic
 from app.infra.extractors.values import tidy
 from app.infra.extractors.withdrawals import RELEASING, withdrawals
@@ -46,13 +46,18 @@ _STRONG_STANDING: Final = re.compile(
     r"回我|对我",
 )
 _TODAY: Final = re.compile(r"\btoday\b|\btonight\b|\btomorrow\b|\bfor now\b|今天|今晚|明天|临时|暂时")
-_SUPPOSED: Final = re.compile(r"(?:假如|假设|假若|倘若|如果|要是|若是)(?:我|你|是我)|换成我|哪天我")
+_SUPPOSED: Final = re.compile(
+    r"(?:假如|假设|假若|倘若|如果|要是|若是)(?:我|你|是我)|换成我|哪天我"
+    r"|希望我(?:能|也|就|是|住|在|有)"
+)
 _OF_KIN: Final = re.compile(
-    r"我(?:的|家)?(?:姐|哥|弟|妹|爸|妈|爷|奶|同事|朋友|老板|同学|老婆|老公|儿子|女儿)[^，,。]{0,3}(?:住|在|是|喜欢|爱|说)"
+    r"我(?:的|家)?(?:姐|哥|弟|妹|爸|妈|爷|奶|同事|朋友|老板|同学|老婆|老公|儿子|女儿)[^，,。]{0,3}(?:住|在|是|喜欢|爱|说|想|让|要|希望|觉得)"
     r"|^我(?:又|可|并)?不是",
 )
 _ASKS_FOR: Final = re.compile(r"\bi(?:'d| would) (?:really )?(?:like|love) (?!it (?:when|if)\b)")
 _READER: Final = re.compile(r"\byou|me\b|我|你")
+# Who asks what they are to do, or speaks of somebody like somebody, doesn't say who they are.
+_WONDERS: Final = re.compile(r"我(?:该|应该|是不是|要不要|是否)|像.{1,6}(?:那种|这种|那样|这样)")
 _MOVED: Final = re.compile(r"搬|转|现在|\bnow\b|\bmoved\b|i'm in")
 _DENIED: Final = re.compile(
     r"\bi(?:'m| am) not\b|\bi don't (?:live|work)\b|not allergic"
@@ -105,8 +110,15 @@ def is_another_world(text: str) -> bool:
     if _FORWARDED.search(text.lower()) or _CODE.search(text) or _LOG.search(text.lower()):
         return True
     plain = " ".join(sentence.plain for sentence in own_sentences(text))
-    guards = [_SUPPOSED, _OF_KIN, words_of(plain).NOT_SAID, english.ROLE_PLAY, chinese.ROLE_PLAY]
-    return any(guard.search(plain) for guard in guards)
+    words = words_of(plain)
+    guards = [_SUPPOSED, _OF_KIN, _WONDERS, MADE_UP, words.NOT_SAID, english.ROLE_PLAY, chinese.ROLE_PLAY]
+    return any(guard.search(plain) for guard in guards) or is_past(plain, words)
+
+
+def own_text(text: str) -> str:
+    """Return a message without what its author quotes."""
+    plain = "".join(sentence.plain for sentence in own_sentences(_WHOLE_QUOTE.sub(r"\1", _within_bounds(text))))
+    return plain.replace(BLANK, "") if BLANK in plain else text
 
 
 def _within_bounds(text: str) -> str:
@@ -136,7 +148,9 @@ def _of(sentence: Sentence, *, stands: bool, is_once: bool) -> Iterator[Finding]
         return
     gone = list(withdrawals(own))
     yield from (_finding(Kind.WITHDRAW, topic, sentence) for topic in gone)
-    facts = [] if _TODAY.search(plain) else [topic for topic in own.facts if _holds(own, topic, gone)]
+    facts = [topic for topic in own.facts if _holds(own, topic, gone)]
+    if facts and _TODAY.search(plain):
+        facts = []
     yield from (_finding(Kind.PROFILE, topic, sentence) for topic in facts)
     if gone and not (Act.DO in own.kinds or _INSTEAD.search(own.own)):
         return

@@ -16,7 +16,13 @@ from app.infra.summarisers.kinds import Kind as Act
 from app.infra.summarisers.reading import BLANK, Sentence
 
 _HAN: Final = re.compile(r"[\u4e00-\u9fff]")
-_SPLIT: Final = re.compile(r"[,;，；—–]|\bbut\b|但是?|不过")
+_SPLIT: Final = re.compile(r"[,;，；—–]|\bbut\b|\band (?=i\b)|但是?|不过")
+# What comes after "write a bio:" is a text that is being made.
+MADE_UP: Final = re.compile(
+    r"\b(?:write|draft|compose|prepare|generate|create|finish|complete|continue|imagine)\b"
+    r"(?! (?:to )?me\b|.*\bto me\b)[^:]{0,60}:"
+    r"|(?:写|拟|起草|续写|生成|编)(?!给我)[^：:]{1,24}[：:]"
+)
 _TO_ME: Final = re.compile(r"给我|跟我|对我|回我")
 _OWN_BEGINNING: Final = re.compile(
     r"\W*(?:and |so |but )?(?:please |pls )?(?:i |i'm|i'd|call|answer|reply|use|don't|never|always)"
@@ -67,10 +73,14 @@ def said(sentence: Sentence) -> Said | None:
     words, plain = words_of(sentence.plain), sentence.plain
     is_request = bool(words.REQUEST.search(plain))
     own = list(plain)
-    starts = [0, *(match.start() for match in _SPLIT.finditer(plain)), len(plain)]
+    made_up = MADE_UP.search(plain)
+    starts = sorted({0, *(match.start() for match in _SPLIT.finditer(plain)), len(plain)})
+    if made_up is not None:
+        starts = sorted({*starts, made_up.end() - 1})
     for first, last in pairwise(starts):
         is_asked = sentence.is_question and not is_request and last == len(plain)
-        if is_asked or is_past(plain[first:last], words) or is_hearsay(plain[first:last], words):
+        is_made_up = made_up is not None and first >= made_up.end() - 1
+        if is_asked or is_made_up or is_past(plain[first:last], words) or is_hearsay(plain[first:last], words):
             # What parts the pieces stays: values end there.
             begin = first + (first > 0)
             own[begin:last] = BLANK * (last - begin)

@@ -46,6 +46,11 @@ class Clause:
         return bool(self.words.NEGATIVE.search(near)) and not self.words.ALLOWING.search(near)
 
 
+# Every way to name a time zone has one of them.
+_ZONE_MARKS: Final = ("time", "时间", "时区", "utc", "gmt", "cet", "cest", "est", "pst", "edt", "pdt", "cst")
+_AT_MOST: Final = re.compile(r"(?:别|不要|不能|不得|不许|不)超过")
+
+
 def topics(clause: Clause) -> list[Topic]:
     """Return what the clause is about, the most particular first; of one key there is one value."""
     forbidden = _forbidden(clause)
@@ -109,6 +114,9 @@ def _address(clause: Clause) -> Topic | None:
 
 
 def _language(clause: Clause) -> Topic | None:
+    # Two dozen times as fast as the expression, which is of no use without one.
+    if not any(name in clause.plain for name in values.LANGUAGES):
+        return None
     best = None
     for match in clause.words.LANGUAGE_OF.finditer(clause.plain):
         word = match[1] or match[2]
@@ -118,6 +126,8 @@ def _language(clause: Clause) -> Topic | None:
 
 
 def _time_zone(clause: Clause) -> Topic | None:
+    if not any(mark in clause.plain for mark in _ZONE_MARKS):
+        return None
     for match in clause.words.TIME_ZONE.finditer(clause.plain):
         if clause.denies(match.start()):
             continue
@@ -172,6 +182,8 @@ def _length(clause: Clause) -> Topic | None:
     match = clause.words.LENGTH.search(clause.plain)
     if match is None or (not clause.is_chinese and not english.ANSWERS.search(clause.plain)):
         return None
+    if _AT_MOST.search(clause.plain):
+        return Topic("length", "short")
     is_long = bool(clause.words.LONG.search(clause.plain)) != clause.denies(match.start())
     return Topic("length", "detailed" if is_long else "short")
 
