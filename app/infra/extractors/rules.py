@@ -47,7 +47,7 @@ _STRONG_STANDING: Final = re.compile(
 )
 _TODAY: Final = re.compile(r"\btoday\b|\btonight\b|\btomorrow\b|\bfor now\b|今天|今晚|明天|临时|暂时")
 _SUPPOSED: Final = re.compile(
-    r"(?:假如|假设|假若|倘若|如果|要是|若是)(?:我|你|是我)|换成我|哪天我"
+    r"(?:假如|假设|假若|倘若|如果|要是|若是)(?:我|你|是我)(?!们|想|要|能|从|需要)|换成我|哪天我"
     r"|希望我(?:能|也|就|是|住|在|有)"
 )
 _OF_KIN: Final = re.compile(
@@ -56,8 +56,13 @@ _OF_KIN: Final = re.compile(
 )
 _ASKS_FOR: Final = re.compile(r"\bi(?:'d| would) (?:really )?(?:like|love) (?!it (?:when|if)\b)")
 _READER: Final = re.compile(r"\byou|me\b|我|你")
+# Who tells of their friend's taste asks for both of them.
+_ASKS_TOO: Final = re.compile(r"帮(?:我|忙)|给我们?(?:找|推荐|选)|请[你您再]|麻烦[你您]|我(?:们)?(?:想|要)|推荐")
 # Who asks what they are to do, or speaks of somebody like somebody, doesn't say who they are.
-_WONDERS: Final = re.compile(r"我(?:该|应该|是不是|要不要|是否)|像.{1,6}(?:那种|这种|那样|这样)")
+_WONDERS: Final = re.compile(
+    r"我(?:该|应该|要不要)(?:去)?(?:当|做|用|写|选|填|报|学|穿)|我是不是(?:应该|该)"
+    r"|像我?(?:妈|爸|姐|哥|弟|妹|朋友|同事|老板|老婆|老公).{0,4}(?:那|这)(?:种|样)"
+)
 _MOVED: Final = re.compile(r"搬|转|现在|\bnow\b|\bmoved\b|i'm in")
 _DENIED: Final = re.compile(
     r"\bi(?:'m| am) not\b|\bi don't (?:live|work)\b|not allergic"
@@ -111,8 +116,10 @@ def is_another_world(text: str) -> bool:
         return True
     plain = " ".join(sentence.plain for sentence in own_sentences(text))
     words = words_of(plain)
-    guards = [_SUPPOSED, _OF_KIN, _WONDERS, MADE_UP, words.NOT_SAID, english.ROLE_PLAY, chinese.ROLE_PLAY]
-    return any(guard.search(plain) for guard in guards) or is_past(plain, words)
+    guards = [_SUPPOSED, _WONDERS, MADE_UP, words.NOT_SAID, english.ROLE_PLAY, chinese.ROLE_PLAY]
+    if any(guard.search(plain) for guard in guards) or is_past(plain, words):
+        return True
+    return bool(_OF_KIN.search(plain)) and not _ASKS_TOO.search(plain)
 
 
 def own_text(text: str) -> str:
