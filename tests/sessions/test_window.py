@@ -179,9 +179,9 @@ async def test_a_server_that_lost_its_scripts_is_sent_them_again(
     alice, sessions = await scope(), the(wiring, Sessions)
     session = (await sessions.open(alice, Opening())).view.session
     await hot_copy(wiring, redis, alice, session.id)
-    await redis.command("SCRIPT", "FLUSH")
+    await redis.command("SCRIPT FLUSH")
     await sessions.append(alice, session.id, words("one"))
-    await redis.command("SCRIPT", "FLUSH")
+    await redis.command("SCRIPT FLUSH")
     assert len((await hot_copy(wiring, redis, alice, session.id)).messages) == 1
 
 

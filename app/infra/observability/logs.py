@@ -18,7 +18,8 @@ _FIRST = ("time", "level", "event")
 # uvicorn says where it listens and how it ends in its arguments; those of other libraries may be anything.
 _FILLED_IN = ("uvicorn",)
 # The request log tells of requests, without their addresses.
-_DROPPED = ("uvicorn.access", "httpx", "httpcore")
+_ACCESS = "uvicorn.access"
+_DROPPED = (_ACCESS, "httpx", "httpcore")
 
 EventDict = MutableMapping[str, Any]  # Any: what structlog hands on, values of every type
 
@@ -47,6 +48,9 @@ def set_up_logs(level: str, stream: BinaryIO | None = None) -> None:
         # Libraries that brought a handler of their own would write past the one above.
         logging.getLogger(name).handlers = []
         logging.getLogger(name).propagate = True
+    # uvicorn would make a line for each request first, to have it dropped: it asks whether anybody would take it.
+    access = logging.getLogger(_ACCESS)
+    access.propagate, access.disabled = False, True
     logging.captureWarnings(capture=True)
 
 

@@ -32,9 +32,12 @@ class SharedConnection:
         self._line: _Line | None = None
         self._opening: asyncio.Task[_Line] | None = None
 
-    async def execute_command(self, *words: Word) -> Any:  # noqa: ANN401 - what a command returns is its own
-        """Return the answer to a command. Raises what the client raises; a lost connection is opened once more."""
-        packed = hiredis.pack_command(words)  # type: ignore[arg-type] # narrower than what it is declared to take
+    async def execute_command(self, name: str, *words: Word) -> Any:  # noqa: ANN401 - what a command returns is its own
+        """Return the answer to a command, whose name may be of two words. Raises what the client raises.
+
+        A connection that was lost is opened once more.
+        """
+        packed = hiredis.pack_command((*name.split(), *words))  # type: ignore[arg-type] # more than what it takes
         try:
             return await (await self._opened()).ask(packed)
         except (LostError, LateError, OSError):
