@@ -97,7 +97,8 @@ def _without_words(_logger: object, _method: str, event: EventDict) -> EventDict
 
 
 def _without_secrets(_logger: object, _method: str, event: EventDict) -> EventDict:
-    return withheld(dict(event))
+    # The names are keyword arguments of ours.
+    return {name: withheld(value) for name, value in event.items()}
 
 
 def _in_order(_logger: object, _method: str, event: EventDict) -> EventDict:
