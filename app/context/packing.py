@@ -18,16 +18,19 @@ from app.core.superseding import Superseded
 Count = Callable[[str], int]
 
 # Raise it with every change of what the same candidates become: lines of the log name it.
-REVISION: Final = "2"
+REVISION: Final = "3"
 
 # So many of a memory's outdated words are marked in the prompt; the decision names all that is newer.
 MAX_MARKS = 3
 MAX_NAME_CHARS = 128
+RECALL: Final = "recall"
+CONSTRAINTS: Final = "constraints"
 
-# What is never shown of a text: control characters, those that turn the direction of what follows, and the invisible
-# alphabet of tags, in which a text can say what no reader sees.
+# What is never shown of a text: control characters, those that turn the direction of what follows or have no width,
+# and the invisible alphabet of tags, in which a text can say what no reader sees. Joiners stay: scripts need them.
 _UNSEEN: Final = re.compile(
-    "[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u202a-\u202e\u2066-\u2069\ufff9-\ufffb\U000e0000-\U000e007f]"
+    "[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u00ad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff"
+    "\ufff9-\ufffb\U000e0000-\U000e007f]"
 )
 # Wide forms of what tags are made of look like them.
 _WIDE: Final = str.maketrans({"＜": "<", "＞": ">", "﹤": "<", "﹥": ">"})
@@ -102,16 +105,29 @@ def _refused(ranked: Sequence[Candidate]) -> dict[int, Reason]:
     refused: dict[int, Reason] = {}
     seen: set[str] = set()
     held: set[str] = set()
+    stated: list[str] = []
     for place, candidate in enumerate(ranked):
         words = " ".join(candidate.text.split()).casefold()
         if candidate.ignored is not None:
             refused[place] = Reason(candidate.ignored)
-        elif candidate.tier > Tier.CONSTRAINTS and (words in seen or candidate.id in held):
+        elif candidate.tier > Tier.CONSTRAINTS and (
+            words in seen or candidate.id in held or (candidate.kind == RECALL and _says_nothing_beside(words, stated))
+        ):
             refused[place] = Reason.DUPLICATE
         else:
             seen.add(words)
             held.update(candidate.covers)
+            if candidate.kind == CONSTRAINTS and words:
+                stated.append(words)
     return refused
+
+
+def _says_nothing_beside(words: str, stated: Sequence[str]) -> bool:
+    """Say whether a message is made of constraints alone, which the prompt has in the user's words."""
+    rest = words
+    for constraint in sorted(stated, key=len, reverse=True):
+        rest = rest.replace(constraint, " ")
+    return rest != words and not any(character.isalnum() for character in rest)
 
 
 def _choose(

@@ -10,10 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.context.packing import REVISION, pack
+from app.context.packing import REVISION, Count, pack
 from app.core.assembly import KINDS, Newer, Packed, Reason
 from app.core.memory import Candidate, Tier
 from app.core.superseding import Place, PlaceKind, Superseded
+from app.infra.embedders.texts import estimated_tokens
+from app.infra.embedders.tokenizers import utf8_bytes
+from app.infra.embedders.use import UseEmbedder
 
 TIERS = {
     "preferences": Tier.CONSTRAINTS,
@@ -30,6 +33,11 @@ TIERS = {
 def count(text: str) -> int:
     """Count words and the rest of the characters in fours: tokens as good as any for a property."""
     return sum(1 + len(word) // 4 for word in text.split())
+
+
+# Every tokenizer that a request may name: one of a model's (which splits words anew where texts are put together), the
+# high estimate, and bytes.
+COUNTS = st.sampled_from([count, UseEmbedder().count_tokens, estimated_tokens, utf8_bytes])
 
 
 def candidate(kind: str, text: str, order: int = 0) -> Candidate:
@@ -50,10 +58,10 @@ def loaded(packed: Packed) -> list[str]:
     return [item.id for block in packed.blocks for item in block.items]
 
 
-@given(candidates(), st.integers(64, 2_000), st.sampled_from(["en", "zh", "ja"]))
+@given(candidates(), st.integers(64, 2_000), st.sampled_from(["en", "zh", "ja"]), COUNTS)
 @settings(max_examples=200, deadline=None)
 def test_a_prompt_is_within_its_budget_and_every_candidate_is_decided(
-    given_candidates: list[Candidate], budget: int, language: str
+    given_candidates: list[Candidate], budget: int, language: str, count: Count
 ) -> None:
     packed = pack(given_candidates, budget, count, language)
     assert count(packed.prompt) == packed.tokens <= budget
@@ -62,10 +70,10 @@ def test_a_prompt_is_within_its_budget_and_every_candidate_is_decided(
     assert all((decision.reason is Reason.LOADED) == decision.loaded for decision in packed.decisions)
 
 
-@given(candidates(), st.integers(64, 2_000))
+@given(candidates(), st.integers(64, 2_000), COUNTS)
 @settings(max_examples=200, deadline=None)
 def test_nothing_is_in_while_a_constraint_is_out_for_want_of_room(
-    given_candidates: list[Candidate], budget: int
+    given_candidates: list[Candidate], budget: int, count: Count
 ) -> None:
     packed = pack(given_candidates, budget, count, "en")
     short = [
@@ -77,9 +85,11 @@ def test_nothing_is_in_while_a_constraint_is_out_for_want_of_room(
         assert all(TIERS[decision.kind] is Tier.CONSTRAINTS for decision in packed.decisions if decision.loaded)
 
 
-@given(candidates(), st.integers(64, 500), st.randoms())
+@given(candidates(), st.integers(64, 500), st.randoms(), COUNTS)
 @settings(max_examples=100, deadline=None)
-def test_the_same_input_gives_the_same_bytes(given_candidates: list[Candidate], budget: int, random: object) -> None:
+def test_the_same_input_gives_the_same_bytes(
+    given_candidates: list[Candidate], budget: int, random: object, count: Count
+) -> None:
     shuffled = list(given_candidates)
     random.shuffle(shuffled)  # type: ignore[attr-defined] # hypothesis gives a random.Random
     assert pack(shuffled, budget, count, "zh").prompt == pack(given_candidates, budget, count, "zh").prompt
@@ -153,7 +163,28 @@ def test_a_change_of_what_a_prompt_is_has_a_revision_of_its_own() -> None:
         [replace(candidate(kind, f"text of {kind}"), labels={"name": "Ana"}) for kind in KINDS], 2_000, count, "zh"
     )
     made = hashlib.sha256(packed.prompt.encode()).hexdigest()[:16]
-    assert (REVISION, made) == ("2", "e31f57c970672b87")
+    assert (REVISION, made) == ("3", "e31f57c970672b87")
+
+
+@pytest.mark.parametrize(
+    ("constraints", "said", "reason"),
+    [
+        (["Never use tables."], "Never use  tables.", Reason.DUPLICATE),
+        (["Never use tables.", "Don't call me Bob."], "Never use tables. Don't call me Bob.", Reason.DUPLICATE),
+        (["不要用缩写。", "禁止用表格。"], "不要用缩写。禁止用表格。", Reason.DUPLICATE),
+        (["Never use tables."], "Never use tables. My cat is called Quetzal.", Reason.LOADED),
+        (["不要用缩写。"], "不要用缩写。我的猫叫小白。", Reason.LOADED),
+        (["Never"], "Nevertheless", Reason.LOADED),
+        ([], "...", Reason.LOADED),
+    ],
+)
+def test_what_the_constraints_say_is_not_recalled_beside_them(
+    constraints: list[str], said: str, reason: Reason
+) -> None:
+    """A message that says more than the constraints that were found in it is recalled with all of its words."""
+    stated = [candidate("constraints", text, order) for order, text in enumerate(constraints)]
+    packed = pack([*stated, candidate("recall", said)], 2_000, count, "en")
+    assert packed.decisions[-1].reason is reason
 
 
 def test_text_cannot_leave_its_tag_or_begin_a_line() -> None:
