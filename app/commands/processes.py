@@ -24,7 +24,6 @@ from app.infra.observability.logs import set_up_logs
 from app.settings import Settings
 from app.web.draining import end_well
 from app.web.heads import BoundedHeads
-from app.worker import work
 
 # Idle clients are agents with people behind them: the usual 5 s cut 10 % of their calls off at human think times.
 KEEP_ALIVE_S = 75
@@ -95,6 +94,8 @@ def worker() -> None:
     settings = load_settings("worker")
     require_keys(settings)
     set_up_logs(settings.log_level)
+    from app.worker import work  # noqa: PLC0415 - the parent of `serve` has no use for it, and it loads everything
+
     asyncio.run(work(settings))
 
 

@@ -1,7 +1,7 @@
 """What a process goes by: one question for all who wait, and never an answer older than what they may have seen."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -24,12 +24,12 @@ class Slow(Database):
         self.doors, self.asked, self.fails = doors, 0, False
         self.go = asyncio.Event()
 
-    async def survey(self, question: Executable, values: Mapping[str, Any]) -> Sequence[Row[Any]]:
+    async def glance(self, question: Executable) -> Row[Any]:
         self.asked += 1
         await self.go.wait()
         if self.fails:
             raise AppError("store_unavailable")
-        return await self.doors.survey(question, values)
+        return await self.doors.glance(question)
 
     @asynccontextmanager
     async def administer(self, operator: Operator) -> AsyncIterator[Transaction]:
