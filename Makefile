@@ -15,7 +15,7 @@ PYTEST = PYTHONNODEBUGRANGES=1 $(BIN)/pytest
 test: .venv/dev.stamp
 	$(PYTEST) -n 2
 
-# Times, as ratios to a hello within one run: about eight minutes. BENCH takes options of `cairn bench`.
+# Times, as ratios to a hello within one run: about a quarter of an hour. BENCH takes options of `cairn bench`.
 bench: .venv/dev.stamp
 	$(BIN)/cairn bench $(BENCH)
 
