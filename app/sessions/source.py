@@ -55,8 +55,8 @@ class SessionSource:
 class RecallSource:
     """Gives what was said before that matters now. A Source of app.core.memory.
 
-    Apart from the other, since it waits for the embedder: where that is late, the session's constraints aren't. What the
-    prompt shows already is left out; what is in the session's window and not in the prompt may be recalled, for a model
+    Apart from the other, since it waits for the embedder: where that is late, the session's constraints aren't. What
+    the prompt shows already is left out. What is in the session's window and not in the prompt may be recalled: a model
     that is given the prompt sees it nowhere else.
     """
 
